@@ -1,0 +1,2 @@
+//! Context.
+pub mod request;

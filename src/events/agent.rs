@@ -1,0 +1,99 @@
+//! Agent plane: the agent's identity and lifecycle, and the requests it has answered.
+
+use crate::words::hash::Hash;
+use crate::words::id::{AgentId, MessageId, RunId};
+
+shape! {
+    /// Whether the agent belongs to the operator-visible surface (profile seed, Visibility).
+    pub enum Visibility { Public, Private, }
+}
+names!(Visibility { Public = "public", Private = "private", });
+
+shape! {
+    /// Who owns the agent's lifecycle (profile seed, Ownership).
+    pub enum Ownership { SelfOwned, ParentSupervised, }
+}
+names!(Ownership { SelfOwned = "self_owned", ParentSupervised = "parent_supervised", });
+
+shape! {
+    /// The named capability package (profile seed, Public Preset Names).
+    pub enum Preset { PublicNamed, PrivateChild, }
+}
+names!(Preset { PublicNamed = "public_named", PrivateChild = "private_child", });
+
+shape! {
+    /// What the host is for this agent.
+    pub enum Role {
+        /// The agent that the default-agent routes mean.
+        Default,
+        /// An agent somebody named.
+        Named,
+        /// An agent another agent made.
+        Child,
+    }
+}
+names!(Role { Default = "default", Named = "named", Child = "child", });
+
+shape! {
+    /// What a wake came to (wire, Differences to settle).
+    pub enum WakeDisposition {
+        /// A tick of its own was enqueued.
+        Woken,
+        /// Added to a tick that was waiting.
+        Coalesced,
+        /// That tick names the same reason and source.
+        Ignored,
+    }
+}
+names!(WakeDisposition { Woken = "woken", Coalesced = "coalesced", Ignored = "ignored", });
+
+shape! {
+    /// What a command answers its caller. Kept for as long as its idempotency key is.
+    pub enum Answer {
+        /// Done; there is nothing to name.
+        Done,
+        /// The message that was taken in.
+        Message(MessageId),
+        /// The run that was aborted.
+        Aborted(RunId),
+        /// What became of a wake, and the tick that carries it.
+        Woken { disposition: WakeDisposition, message: MessageId, },
+    }
+}
+
+plane! {
+    /// Facts about the agent itself.
+    AgentEvent {
+        /// The agent exists. The first event of every ledger.
+        0x0101 agent_created 1 => Created(AgentCreated) {
+            agent_id: AgentId,
+            role: Role,
+            visibility: Visibility,
+            ownership: Ownership,
+            preset: Preset,
+            /// Who created it; never changes.
+            lineage_parent: Option<AgentId>,
+            /// Who controls it.
+            supervisor: Option<AgentId>,
+            /// The guidance it was made from.
+            template: Option<String>,
+        }
+        /// The scheduler may run the agent.
+        0x0102 agent_started 1 => Started(AgentStarted) {}
+        /// The scheduler may not run the agent, and it takes no messages, until it is started.
+        0x0103 agent_stopped 1 => Stopped(AgentStopped) {
+            reason: String,
+        }
+        /// The scheduler may not run the agent until it is started; messages queue.
+        0x0104 agent_paused 1 => Paused(AgentPaused) {
+            reason: String,
+        }
+        /// A request that named an idempotency key was answered.
+        0x0110 request_answered 1 => RequestAnswered(RequestAnswered) {
+            key: String,
+            /// Of the request as it was sent: same key and other fingerprint is a mistake of the caller.
+            fingerprint: Hash,
+            answer: Answer,
+        }
+    }
+}

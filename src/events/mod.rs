@@ -1,0 +1,115 @@
+//! Floor 1: the vocabulary of the ledger.
+//!
+//! An event is a fact about one agent, in the past tense. Each kind has a fixed numeric tag and a version; old bytes
+//! never change (architecture 24). Each plane has one file here; [`codec`] alone knows the bytes, [`upcast`] lifts
+//! the bodies of older versions, [`schema`] lists every kind for `ledger-schema/`.
+//!
+//! **Invariant:** nothing here decides anything, and nothing here is JSON.
+
+#[macro_use]
+mod vocabulary;
+
+pub mod agent;
+pub mod codec;
+pub mod operator;
+pub mod queue;
+pub mod schema;
+pub mod task;
+pub mod turn;
+pub mod upcast;
+pub mod waiting;
+
+use crate::words::id::{AgentId, EventSeq, RunId, TaskId};
+use crate::words::time::Timestamp;
+pub use agent::AgentEvent;
+pub use operator::OperatorEvent;
+pub use queue::QueueEvent;
+pub use task::TaskEvent;
+pub use turn::TurnEvent;
+pub use waiting::WaitingEvent;
+
+shape! {
+    /// Who or what a command came from. All events of one command share it.
+    pub enum Cause {
+        /// The runtime itself: boot, scheduling, a deadline.
+        Runtime,
+        /// A person or program on the control plane.
+        Operator,
+        /// Somebody on a public route.
+        External,
+        /// The turn that was running.
+        Run(RunId),
+        /// A managed execution.
+        Task(TaskId),
+        /// Another agent.
+        Agent(AgentId),
+    }
+}
+
+/// One event in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub seq: EventSeq,
+    /// The clock as the command's reading gave it. It may be earlier than that of the event before.
+    pub at: Timestamp,
+    pub cause: Cause,
+    pub event: Event,
+}
+
+/// Defines [`Event`] and what is asked of it plane by plane.
+macro_rules! planes {
+    ($($(#[doc = $doc:literal])* $plane:ident($events:ident) = $name:literal;)*) => {
+        /// A fact about one agent.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Event {
+            $($(#[doc = $doc])* $plane($events),)*
+        }
+
+        impl Event {
+            /// The number that marks this kind in the ledger, for ever.
+            pub fn tag(&self) -> u16 {
+                match self { $(Self::$plane(event) => event.tag(),)* }
+            }
+
+            /// The kind's name on the wire, in snake case.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$plane(event) => event.kind(),)* }
+            }
+
+            pub(super) fn encode_body(&self, bytes: &mut Vec<u8>) -> Result<(), codec::CodecError> {
+                match self { $(Self::$plane(event) => event.encode_body(bytes),)* }
+            }
+
+            pub(super) fn decode_body(tag: u16, body: &[u8]) -> Result<Self, codec::CodecError> {
+                $(if let Some(event) = $events::decode_body(tag, body) {
+                    return event.map(Self::$plane);
+                })*
+                Err(codec::CodecError::UnknownTag(tag))
+            }
+        }
+
+        $(impl From<$events> for Event {
+            fn from(event: $events) -> Self {
+                Self::$plane(event)
+            }
+        })*
+
+        /// Every kind of event, plane by plane.
+        pub const PLANES: &[(&str, &[vocabulary::KindRow])] = &[$(($name, $events::KINDS),)*];
+    };
+}
+
+planes! {
+    /// The agent itself: identity and lifecycle.
+    Agent(AgentEvent) = "agent";
+    /// Messages: taken in, and settled.
+    Queue(QueueEvent) = "queue";
+    /// Turns: model rounds, tool calls, ends.
+    Turn(TurnEvent) = "turn";
+    /// Managed executions.
+    Task(TaskEvent) = "task";
+    /// Waits and wakes.
+    Waiting(WaitingEvent) = "waiting";
+    /// What the operator is told.
+    Operator(OperatorEvent) = "operator";
+}

@@ -1,0 +1,31 @@
+//! Operator plane: briefs, the user-facing output apart from traces (semantics 8).
+
+use crate::words::content::Content;
+use crate::words::id::{BriefId, MessageId, RunId};
+
+shape! {
+    /// What a brief tells.
+    pub enum BriefKind {
+        /// The message is being worked on.
+        Ack,
+        /// The message's answer.
+        Result,
+        /// Why there is no answer, and what to do.
+        Failure,
+    }
+}
+names!(BriefKind { Ack = "ack", Result = "result", Failure = "failure", });
+
+plane! {
+    /// Facts told to the operator.
+    OperatorEvent {
+        /// The operator was told something.
+        0x0801 brief_created 1 => BriefCreated(BriefCreated) {
+            brief: BriefId,
+            kind: BriefKind,
+            run: Option<RunId>,
+            message: Option<MessageId>,
+            text: Content,
+        }
+    }
+}

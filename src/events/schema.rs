@@ -1,0 +1,84 @@
+//! The catalogue of `ledger-schema/`, read from the vocabulary itself.
+
+use super::vocabulary::ShapeRow;
+use super::{PLANES, agent, operator, queue, task, turn};
+use std::fmt::Write as _;
+
+const SHAPES: &[ShapeRow] = &[
+    super::Cause::SHAPE,
+    agent::Visibility::SHAPE,
+    agent::Ownership::SHAPE,
+    agent::Preset::SHAPE,
+    agent::Role::SHAPE,
+    agent::WakeDisposition::SHAPE,
+    agent::Answer::SHAPE,
+    queue::Lane::SHAPE,
+    queue::MessageKind::SHAPE,
+    queue::Trust::SHAPE,
+    queue::Origin::SHAPE,
+    queue::Surface::SHAPE,
+    queue::Admission::SHAPE,
+    queue::BodyType::SHAPE,
+    queue::Subject::SHAPE,
+    queue::MessageOutcome::SHAPE,
+    turn::TurnPolicy::SHAPE,
+    turn::SectionKind::SHAPE,
+    turn::Section::SHAPE,
+    turn::StopReason::SHAPE,
+    turn::Usage::SHAPE,
+    turn::AttemptErrorKind::SHAPE,
+    turn::AttemptError::SHAPE,
+    turn::AfterAttempt::SHAPE,
+    turn::ExecRequest::SHAPE,
+    turn::CallError::SHAPE,
+    turn::Action::SHAPE,
+    turn::Call::SHAPE,
+    turn::Shown::SHAPE,
+    turn::CallResult::SHAPE,
+    turn::Entry::SHAPE,
+    turn::TurnOutcome::SHAPE,
+    turn::AbortMode::SHAPE,
+    task::TaskStatus::SHAPE,
+    task::CommandSpec::SHAPE,
+    task::Exit::SHAPE,
+    task::Kept::SHAPE,
+    task::CommandOutput::SHAPE,
+    task::Caller::SHAPE,
+    operator::BriefKind::SHAPE,
+];
+
+/// Every file of `ledger-schema/` that is generated: its name and its text.
+pub fn files() -> Vec<(String, String)> {
+    let planes = PLANES.iter().map(|(plane, _)| (format!("{plane}.toml"), plane_file(plane)));
+    planes.chain([("shapes.toml".to_owned(), shapes_file())]).collect()
+}
+
+fn plane_file(plane: &str) -> String {
+    let kinds = PLANES.iter().find(|(name, _)| *name == plane).map_or(&[][..], |(_, kinds)| kinds);
+    let mut text = format!("# Events of the {plane} plane. A row that has shipped never changes.\n");
+    for kind in kinds {
+        let _ = write!(text, "\n[{}]\ntag = {:#06x}\nversion = {}\n", kind.kind, kind.tag, kind.version);
+        let _ = writeln!(text, "meaning = {:?}", kind.meaning.trim());
+        write_parts(&mut text, "fields", kind.fields);
+    }
+    text
+}
+
+fn shapes_file() -> String {
+    let mut text = String::from("# Types that events are made of. Parts are only ever added at the end of an enum.\n");
+    for shape in SHAPES {
+        let _ = write!(text, "\n[{}]\nform = {:?}\n", shape.name, shape.form);
+        write_parts(&mut text, "parts", shape.parts);
+    }
+    text
+}
+
+/// Writing into a string cannot fail, hence the ignored results in this file.
+fn write_parts(text: &mut String, name: &str, parts: &[super::vocabulary::FieldRow]) {
+    let _ = writeln!(text, "{name} = [");
+    for part in parts {
+        let shape = part.shape.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "  [{:?}, {:?}],", part.name, shape);
+    }
+    let _ = writeln!(text, "]");
+}

@@ -1,0 +1,114 @@
+//! Task plane: managed execution. A command is recorded before it starts, and ends once (architecture 11).
+
+use crate::events::turn::ExecRequest;
+use crate::words::content::Content;
+use crate::words::hash::Hash;
+use crate::words::id::{Boot, EventSeq, RunId, TaskId};
+
+shape! {
+    /// Where a task stands (semantics 5).
+    pub enum TaskStatus { Queued, Running, Cancelling, Completed, Failed, Cancelled, Interrupted, }
+}
+names!(TaskStatus {
+    Queued = "queued",
+    Running = "running",
+    Cancelling = "cancelling",
+    Completed = "completed",
+    Failed = "failed",
+    Cancelled = "cancelled",
+    Interrupted = "interrupted",
+});
+
+shape! {
+    /// A command line and how it is to be run.
+    pub struct CommandSpec {
+        cmd: String,
+        /// Inside the execution root; the root itself when absent.
+        workdir: Option<String>,
+        /// The shell that reads `cmd`; `/bin/sh` when absent.
+        shell: Option<String>,
+        login: bool,
+        /// Whether its standard input stays open for TaskInput.
+        accepts_input: bool,
+    }
+}
+
+shape! {
+    /// How an execution ended.
+    pub enum Exit {
+        Code(i32),
+        Signal(i32),
+        /// It never ran; the text says why.
+        NotStarted(String),
+        /// Its end is unknown: it may or may not have taken effect.
+        Lost,
+    }
+}
+
+shape! {
+    /// The whole kept output of an execution.
+    pub struct Kept {
+        hash: Hash,
+        bytes: u64,
+    }
+}
+
+shape! {
+    /// What a command left behind.
+    pub struct CommandOutput {
+        /// As shown to whoever asked for the command: head and tail within its bound.
+        shown: Content,
+        /// Bytes the command wrote.
+        bytes: u64,
+        /// Whether `shown` leaves something out.
+        cut: bool,
+        /// The file of the kept output; none when `shown` is all there was.
+        kept: Option<Kept>,
+    }
+}
+
+shape! {
+    /// The tool call that a task answers; `call` counts from 0 within the round.
+    pub struct Caller {
+        run: RunId,
+        round: u32,
+        call: u32,
+    }
+}
+
+plane! {
+    /// Facts about managed executions.
+    TaskEvent {
+        /// A command is owed.
+        0x0501 task_create_requested 1 => CreateRequested(TaskCreateRequested) {
+            task: TaskId,
+            request: ExecRequest,
+            /// A line for people.
+            summary: String,
+            /// The call that waits for it; none for a task of its own.
+            caller: Option<Caller>,
+        }
+        /// The command is about to be run; its `event_seq` is the attempt's name. Durable before the spawn.
+        0x0502 task_started 1 => Started(TaskStarted) {
+            task: TaskId,
+            boot: Boot,
+        }
+        /// The command outlasted its call and goes on in the background.
+        0x0503 task_promoted 1 => Promoted(TaskPromoted) {
+            task: TaskId,
+        }
+        /// The command is to be ended.
+        0x0504 task_stop_requested 1 => StopRequested(TaskStopRequested) {
+            task: TaskId,
+            reason: String,
+        }
+        /// The execution has ended.
+        0x0505 task_exited 1 => Exited(TaskExited) {
+            task: TaskId,
+            attempt: Option<EventSeq>,
+            status: TaskStatus,
+            exit: Exit,
+            output: CommandOutput,
+        }
+    }
+}

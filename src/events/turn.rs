@@ -1,0 +1,302 @@
+//! Turn plane: a turn as a state machine, each step an event (architecture 9).
+
+use crate::events::task::{CommandSpec, Exit, TaskStatus};
+use crate::words::content::Content;
+use crate::words::hash::Hash;
+use crate::words::id::{Boot, EventSeq, MessageId, RunId, TaskId};
+use crate::words::time::Timestamp;
+
+shape! {
+    /// The settings a turn runs under, recorded because they alter decisions.
+    pub struct TurnPolicy {
+        /// `provider/model`, the chosen one first, then its fallbacks.
+        models: Vec<String>,
+        rounds_max: u32,
+        turn_ms_max: u64,
+        output_tokens_per_round_max: u32,
+        tokens_per_turn_max: u64,
+        attempts_per_model_max: u32,
+        retry_ms_first: u64,
+    }
+}
+
+shape! {
+    /// What a part of a prompt is, which also says in whose voice it is given.
+    pub enum SectionKind {
+        /// Who the agent is and what the runtime promises; first, for it never changes.
+        Contract,
+        /// A message of an earlier turn.
+        EarlierMessage,
+        /// The answer of an earlier turn.
+        EarlierAnswer,
+        /// The message this turn is spent on.
+        Message,
+        /// A prompt that came while the turn ran.
+        Interjection,
+        /// What the model said in an earlier round.
+        Assistant,
+        /// What a tool call came to.
+        ToolResult,
+    }
+}
+names!(SectionKind {
+    Contract = "contract",
+    EarlierMessage = "earlier_message",
+    EarlierAnswer = "earlier_answer",
+    Message = "message",
+    Interjection = "interjection",
+    Assistant = "assistant",
+    ToolResult = "tool_result",
+});
+
+shape! {
+    /// One part of a prompt: its bytes are in the store, under the hash.
+    pub struct Section {
+        kind: SectionKind,
+        hash: Hash,
+        bytes: u64,
+    }
+}
+
+shape! {
+    /// Why a model stopped.
+    pub enum StopReason { EndTurn, ToolUse, MaxTokens, Other, }
+}
+names!(StopReason { EndTurn = "end_turn", ToolUse = "tool_use", MaxTokens = "max_tokens", Other = "other", });
+
+shape! {
+    /// Tokens as the provider counted them; none where it did not say.
+    pub struct Usage {
+        input_tokens: Option<u64>,
+        output_tokens: Option<u64>,
+    }
+}
+
+shape! {
+    /// What kind of failure a model call had, which decides whether it is tried again.
+    pub enum AttemptErrorKind {
+        Timeout,
+        Connection,
+        RateLimited,
+        Server,
+        Authentication,
+        InvalidRequest,
+        ContextLength,
+        InvalidAnswer,
+        NotConfigured,
+    }
+}
+names!(AttemptErrorKind {
+    Timeout = "timeout",
+    Connection = "connection",
+    RateLimited = "rate_limited",
+    Server = "server",
+    Authentication = "authentication",
+    InvalidRequest = "invalid_request",
+    ContextLength = "context_length",
+    InvalidAnswer = "invalid_answer",
+    NotConfigured = "not_configured",
+});
+
+shape! {
+    /// A model call that failed.
+    pub struct AttemptError {
+        kind: AttemptErrorKind,
+        /// The HTTP status, where there was one.
+        status: Option<u16>,
+        message: String,
+        /// What the provider asked for by Retry-After.
+        retry_after_ms: Option<u64>,
+    }
+}
+
+shape! {
+    /// What follows a failed attempt.
+    pub enum AfterAttempt {
+        /// The model at this place of the policy is called again, not before this time.
+        Again { model: u32, not_before: Timestamp, },
+        /// The turn fails.
+        GiveUp,
+    }
+}
+
+shape! {
+    /// A request for a managed command, as a tool call or an operator makes it.
+    pub struct ExecRequest {
+        spec: CommandSpec,
+        /// How long the call waits before it answers with a task handle.
+        yield_ms: u64,
+        /// Output shown in the answer.
+        shown_tokens: u32,
+        /// Whether an equal command that runs already is answered with its handle.
+        reuse_running: bool,
+    }
+}
+
+shape! {
+    /// A tool call's refusal, in terms a model can act on.
+    pub struct CallError {
+        /// A stable code, such as `invalid_tool_input`.
+        kind: String,
+        field: Option<String>,
+        message: String,
+        hint: Option<String>,
+    }
+}
+
+shape! {
+    /// What a tool call asks for, read from its arguments.
+    pub enum Action {
+        Exec(ExecRequest),
+        /// `wait_ms`: how long to wait for the end when it still runs.
+        TaskOutput { task: TaskId, wait_ms: u64, shown_tokens: u32, },
+        Sleep { reason: Option<String>, },
+        /// The arguments could not be read, or the tool is not there.
+        Refused(CallError),
+    }
+}
+
+shape! {
+    /// A tool call of a model round.
+    pub struct Call {
+        /// The model's own name for it.
+        id: String,
+        tool: String,
+        action: Action,
+    }
+}
+
+shape! {
+    /// Output of a command as it is shown, and how much there was.
+    pub struct Shown {
+        text: Content,
+        /// Bytes the command wrote.
+        bytes: u64,
+        /// Whether `text` leaves something out.
+        cut: bool,
+    }
+}
+
+shape! {
+    /// What a tool call came to.
+    pub enum CallResult {
+        /// The command ended in time.
+        Exited { task: TaskId, exit: Exit, duration_ms: u64, output: Shown, },
+        /// The command goes on as a task.
+        Promoted { task: TaskId, output: Shown, },
+        /// An equal command runs already.
+        AlreadyRunning { task: TaskId, },
+        /// A task's output; its end when it has one.
+        TaskOutput { task: TaskId, status: TaskStatus, exit: Option<Exit>, output: Shown, },
+        /// The turn ends after this round.
+        Slept,
+        Refused(CallError),
+    }
+}
+
+shape! {
+    /// An entry of a turn's transcript.
+    pub enum Entry {
+        /// The message the turn is spent on.
+        Incoming { message: MessageId, },
+        /// A model round. `answer` is its prompt section: the text and the calls as the model gave them.
+        Assistant {
+            round: u32,
+            attempt: EventSeq,
+            model: String,
+            text: Content,
+            answer: Section,
+            calls: Vec<Call>,
+            stop: StopReason,
+            usage: Usage,
+        },
+        /// A tool call's result; `call` counts from 0 within the round.
+        ToolResult { round: u32, call: u32, result: CallResult, },
+        /// A prompt that the round before it took in.
+        Interjection { message: MessageId, section: Section, },
+    }
+}
+
+shape! {
+    /// How a turn ended.
+    pub enum TurnOutcome { Completed, Failed, Aborted, Interrupted, }
+}
+names!(TurnOutcome {
+    Completed = "completed",
+    Failed = "failed",
+    Aborted = "aborted",
+    Interrupted = "interrupted",
+});
+
+shape! {
+    /// What becomes of the agent after an abort (semantics 1).
+    pub enum AbortMode {
+        /// It is withheld from the scheduler until it is started.
+        StopAfterAbort,
+        /// It goes on with its queue.
+        IdleAfterAbort,
+        /// The whole agent was stopped.
+        Stop,
+    }
+}
+names!(AbortMode { StopAfterAbort = "stop_after_abort", IdleAfterAbort = "idle_after_abort", Stop = "stop", });
+
+plane! {
+    /// Facts about turns.
+    TurnEvent {
+        /// A message left the queue for a turn.
+        0x0301 turn_started 1 => Started(TurnStarted) {
+            run: RunId,
+            message: MessageId,
+            policy: TurnPolicy,
+        }
+        /// A model round is owed, with exactly this prompt (architecture 25).
+        0x0302 round_requested 1 => RoundRequested(RoundRequested) {
+            run: RunId,
+            /// From 1 within the turn.
+            round: u32,
+            sections: Vec<Section>,
+            /// Of the tools' schemas, kept in the store.
+            tools: Hash,
+            /// Of the provider-neutral request.
+            request: Hash,
+            /// Prompts that came during the turn and are part of this round.
+            interjections: Vec<MessageId>,
+        }
+        /// A model call was begun; its `event_seq` is the attempt's name.
+        0x0303 round_attempted 1 => RoundAttempted(RoundAttempted) {
+            run: RunId,
+            round: u32,
+            boot: Boot,
+            /// The model's place in the turn's policy, from 0.
+            model: u32,
+        }
+        /// A model call failed.
+        0x0304 round_attempt_failed 1 => RoundAttemptFailed(RoundAttemptFailed) {
+            run: RunId,
+            attempt: EventSeq,
+            error: AttemptError,
+            then: AfterAttempt,
+        }
+        /// The transcript grew by an entry.
+        0x0305 turn_entry 1 => Entry(TurnEntry) {
+            run: RunId,
+            entry: Entry,
+        }
+        /// An operator cut the run short.
+        0x0306 current_run_aborted 1 => Aborted(CurrentRunAborted) {
+            run: RunId,
+            mode: AbortMode,
+            reason: String,
+        }
+        /// The turn has ended.
+        0x0307 turn_terminal 1 => Terminal(TurnTerminal) {
+            run: RunId,
+            outcome: TurnOutcome,
+            /// A stable code when it did not complete.
+            reason: Option<String>,
+            rounds: u32,
+            usage: Usage,
+        }
+    }
+}

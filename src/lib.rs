@@ -1,0 +1,5 @@
+//! holon
+pub mod context;
+pub mod events;
+pub mod runtime;
+pub mod words;

@@ -1,0 +1,173 @@
+//! Names of things. Ids are counters in the state, scoped to the agent, in a readable text form (architecture 5).
+
+use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The name of an agent: 1 to 64 of ASCII letters, digits, `.`, `-`, `_`, not starting with `.` (semantics 1).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AgentId(Arc<str>);
+
+/// Why a text is not an agent id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AgentIdError {
+    #[error("an agent id has 1 to {AGENT_ID_CHOSEN_BYTES_MAX} characters")]
+    Length,
+    #[error("an agent id consists of ASCII letters, digits, '.', '-' and '_', and does not start with '.'")]
+    Characters,
+    #[error("ids ending in .c<digits> are given to children by the runtime")]
+    Reserved,
+}
+
+impl AgentId {
+    /// Reads any valid id, those of children included.
+    pub fn parse(text: &str) -> Result<Self, AgentIdError> {
+        if text.is_empty() || text.len() > AGENT_ID_BYTES_MAX {
+            return Err(AgentIdError::Length);
+        }
+        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_');
+        if text.starts_with('.') || !text.bytes().all(plain) {
+            return Err(AgentIdError::Characters);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Reads an id that a caller chose for a new agent: shorter, and not of a child's form.
+    pub fn chosen(text: &str) -> Result<Self, AgentIdError> {
+        let id = Self::parse(text)?;
+        if text.len() > AGENT_ID_CHOSEN_BYTES_MAX {
+            return Err(AgentIdError::Length);
+        }
+        if id.has_child_form() {
+            return Err(AgentIdError::Reserved);
+        }
+        Ok(id)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn has_child_form(&self) -> bool {
+        let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|c| c.is_ascii_digit());
+        self.0.rsplit_once(".c").is_some_and(|(_, rest)| digits(rest))
+    }
+}
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A position in an agent's ledger: from 1, without gaps, never reused. Zero is "before the first".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EventSeq(pub u64);
+
+impl EventSeq {
+    pub const ZERO: Self = Self(0);
+
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for EventSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One start of the runtime on a home, counted from 1. Attempts are marked with it (architecture 10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Boot(pub u64);
+
+/// Defines ids that count from 1 within an agent and are written `prefix-N`.
+macro_rules! counted_ids {
+    ($($(#[doc = $doc:literal])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// The id that follows this one.
+            #[must_use]
+            pub fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "-{}"), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                counted(text, concat!($prefix, "-")).map(Self).ok_or(IdError { form: concat!($prefix, "-N") })
+            }
+        }
+    )*};
+}
+
+/// A text is not an id of the form asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an id of the form {form}")]
+pub struct IdError {
+    form: &'static str,
+}
+
+fn counted(text: &str, prefix: &str) -> Option<u64> {
+    let digits = text.strip_prefix(prefix)?;
+    let canonical = digits.bytes().all(|c| c.is_ascii_digit()) && !digits.starts_with('0');
+    canonical.then(|| digits.parse().ok()).flatten()
+}
+
+counted_ids! {
+    /// A message in an agent's queue.
+    MessageId = "msg";
+    /// One turn of an agent: the current one is its current run.
+    RunId = "run";
+    /// A managed execution.
+    TaskId = "task";
+    /// A brief for the operator.
+    BriefId = "brief";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_ids_are_plain_and_children_ids_are_not_for_callers() {
+        for good in ["main", "a", "Rev-2_x.y", "a.c", "a.cx1"] {
+            assert_eq!(AgentId::chosen(good).unwrap().as_str(), good);
+        }
+        for (bad, why) in [
+            ("", AgentIdError::Length),
+            (".hidden", AgentIdError::Characters),
+            ("a/b", AgentIdError::Characters),
+            ("ä", AgentIdError::Characters),
+            ("main.c12", AgentIdError::Reserved),
+        ] {
+            assert_eq!(AgentId::chosen(bad), Err(why), "{bad}");
+        }
+        assert_eq!(AgentId::chosen(&"a".repeat(49)), Err(AgentIdError::Length));
+        assert_eq!(AgentId::parse("main.c12").unwrap().as_str(), "main.c12");
+    }
+
+    #[test]
+    fn counted_ids_have_one_text_form() {
+        assert_eq!("msg-17".parse(), Ok(MessageId(17)));
+        assert_eq!(MessageId(17).to_string(), "msg-17");
+        for bad in ["msg-", "msg-0", "msg-017", "msg-+1", "run-1", "17", "msg-99999999999999999999"] {
+            assert!(bad.parse::<MessageId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Every bound of the project, in one place, tied together where one rests on another.
+//!
+//! Sources are named as `semantics N` or `wire` for the design pages and by RFC where we chose.
+
+/// An agent id as a caller may choose it (semantics 1).
+pub const AGENT_ID_CHOSEN_BYTES_MAX: usize = 48;
+/// Any agent id, those of children included (semantics 1).
+pub const AGENT_ID_BYTES_MAX: usize = 64;
+
+/// One message body (semantics 2).
+pub const MESSAGE_BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Messages waiting in one agent's queue (semantics 2).
+pub const QUEUE_MESSAGES_MAX: usize = 10_000;
+/// Bytes of the bodies waiting in one agent's queue (semantics 2).
+pub const QUEUE_BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Reasons that one wake tick gathers before further wakes are refused.
+pub const WAKE_REASONS_MAX: usize = 1_000;
+/// The reason or the source of a wake.
+pub const WAKE_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Correlation ids, actor ids and other names that a caller sends.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Metadata of a message, as JSON text.
+pub const METADATA_BYTES_MAX: usize = 16 * 1024;
+
+/// Text up to this size stays inside its event; longer text is stored once, by hash (architecture 23).
+pub const INLINE_BYTES_MAX: usize = 2 * 1024;
+/// Characters of a stored text that its event repeats, for people and lists.
+pub const EXCERPT_BYTES_MAX: usize = 256;
+/// A stored payload up to this size rides in the transaction; above it is a file (architecture 23).
+pub const BLOB_IN_TRANSACTION_BYTES_MAX: usize = 64 * 1024;
+
+/// One encoded event. Checked when writing and when reading.
+pub const EVENT_BYTES_MAX: usize = 256 * 1024;
+/// Events that one command may lead to.
+pub const EVENTS_PER_COMMAND_MAX: usize = 1_024;
+/// Appends that the writer puts into one transaction.
+pub const APPENDS_PER_COMMIT_MAX: usize = 1_024;
+/// Bytes of records and payloads after which the writer closes a transaction's batch.
+pub const COMMIT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Submissions that one agent's loop takes at once.
+pub const SUBMISSIONS_PER_BATCH_MAX: usize = 256;
+/// Submissions from outside that may wait in one agent's inbox.
+pub const INBOX_SUBMISSIONS_MAX: usize = 16_384;
+
+/// Every so many events the link of the chain is kept, so that reading from the middle is verified from there.
+pub const ANCHOR_EVENTS: u64 = 64;
+/// Events after which an awake agent's state is written as a checkpoint.
+pub const CHECKPOINT_EVENTS: u64 = 256;
+
+/// How long a receipt answers a repeated idempotency key, in event time (architecture 7).
+pub const RECEIPT_AGE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Receipts an agent keeps (architecture 7).
+pub const RECEIPTS_MAX: usize = 10_000;
+/// An idempotency key.
+pub const REQUEST_KEY_BYTES_MAX: usize = 255;
+
+/// Model rounds of one turn (semantics 3).
+pub const ROUNDS_PER_TURN_MAX: u32 = 200;
+/// Wall time of one turn (semantics 3): a day.
+pub const TURN_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Output tokens asked for in one model round.
+pub const OUTPUT_TOKENS_PER_ROUND_MAX: u32 = 8_192;
+/// Tokens, input and output together, that one turn may use.
+pub const TOKENS_PER_TURN_MAX: u64 = 5_000_000;
+/// Tool calls that one model round may ask for.
+pub const CALLS_PER_ROUND_MAX: usize = 64;
+/// A tool call's id or name, as a model gives it.
+pub const CALL_NAME_BYTES_MAX: usize = 128;
+/// A command line, as a model or an operator gives it.
+pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
+/// A model's answer, its tool arguments included.
+pub const MODEL_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Models tried for one round: the chosen one and its fallbacks.
+pub const MODELS_PER_TURN_MAX: usize = 8;
+/// Attempts with one model before the next of the chain is tried (semantics 3).
+pub const ATTEMPTS_PER_MODEL_MAX: u32 = 3;
+/// Boots that may begin one step without a result before it is given up (architecture 10).
+pub const BOOTS_PER_STEP_MAX: u32 = 3;
+/// First wait between two attempts with a model; it doubles each time.
+pub const RETRY_MS_FIRST: u64 = 500;
+/// Longest wait between two attempts, a provider's Retry-After included.
+pub const RETRY_MS_MAX: u64 = 5 * 60 * 1_000;
+/// Turns of the past that the prompt repeats.
+pub const RECENT_TURNS_MAX: usize = 8;
+/// Bytes of the conversation that a prompt may hold before the turn fails `context_exhausted`.
+pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Open tasks of one agent.
+pub const TASKS_OPEN_MAX: usize = 256;
+/// Ended tasks that the state still names; older ones are found through the store.
+pub const TASKS_ENDED_KEPT_MAX: usize = 16;
+/// Time a command may take before its tool call answers with a task handle (semantics 5).
+pub const YIELD_MS_DEFAULT: u64 = 10_000;
+/// Longest such time a caller may ask for.
+pub const YIELD_MS_MAX: u64 = 10 * 60 * 1_000;
+/// How long TaskOutput blocks when it is not told.
+pub const TASK_OUTPUT_BLOCK_MS_DEFAULT: u64 = 30_000;
+/// Longest block that TaskOutput accepts.
+pub const TASK_OUTPUT_BLOCK_MS_MAX: u64 = 10 * 60 * 1_000;
+/// Output of a command that is shown to a model, in tokens, when it does not say.
+pub const SHOWN_TOKENS_DEFAULT: u32 = 8_000;
+/// Most output of a command that a model may ask to be shown.
+pub const SHOWN_TOKENS_MAX: u32 = 64_000;
+/// Bytes reckoned for one token where a size must be guessed.
+pub const BYTES_PER_TOKEN: u64 = 4;
+/// Output of a command kept on disk, head and tail together (semantics 5).
+pub const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Time between SIGTERM and SIGKILL (semantics 5).
+pub const STOP_GRACE_MS: u64 = 5_000;
+
+/// Turns, model calls and commands that a host runs at once (semantics 3).
+pub const HOST_TURNS_MAX: usize = 64;
+/// Model calls a host has under way at once.
+pub const HOST_MODEL_CALLS_MAX: usize = 32;
+/// Commands a host runs at once.
+pub const HOST_COMMANDS_MAX: usize = 32;
+/// How long an agent with nothing to do stays loaded.
+pub const LINGER_MS: u64 = 5_000;
+
+/// A request body (wire).
+pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Entries of a page when the caller does not say, and at most (wire).
+pub const PAGE_DEFAULT: usize = 50;
+/// Entries of a page of agents when the caller does not say.
+pub const AGENTS_PAGE_DEFAULT: usize = 1_000;
+/// Most entries of a page.
+pub const PAGE_MAX: usize = 1_000;
+/// Events of a page when the caller does not say (seed, event log).
+pub const EVENTS_PAGE_DEFAULT: usize = 128;
+/// Most events of a page (wire).
+pub const EVENTS_PAGE_MAX: usize = 512;
+/// Events that a stream renders at once.
+pub const STREAM_CHUNK_EVENTS: usize = 256;
+/// Subscribers of all streams together.
+pub const SUBSCRIBERS_MAX: usize = 8_192;
+/// Silence on a stream before a heartbeat comment (wire).
+pub const HEARTBEAT_MS: u64 = 15_000;
+/// Failed authentications per peer and minute before the next is refused unseen.
+pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
+
+const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
+const _: () = assert!(INLINE_BYTES_MAX < BLOB_IN_TRANSACTION_BYTES_MAX);
+const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX < EVENT_BYTES_MAX);
+const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
+const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);
