@@ -1,5 +1,9 @@
 //! holon
 pub mod context;
+pub mod decide;
 pub mod events;
+pub mod fold;
+pub mod ledger;
 pub mod runtime;
+pub mod tools;
 pub mod words;

@@ -1,2 +1,210 @@
-//! Context.
+//! Floor 4, second half: the prompt, in two pure steps (architecture 25).
+//!
+//! [`needs`] names the events whose contents a prompt is made of; somebody reads them; [`render`] makes the prompt.
+//! Every section is stored under its hash, so that an auditor reads a prompt back and never renders it again.
+//! Within a turn a prompt only grows, which keeps its beginning the same for a provider's cache.
+
 pub mod request;
+mod text;
+
+use crate::events::codec;
+use crate::events::turn::{Entry, Section, SectionKind};
+use crate::events::{Envelope, Event, OperatorEvent, QueueEvent, TurnEvent, WaitingEvent};
+use crate::fold::AgentState;
+use crate::fold::turn::{Fresh, Turn};
+use crate::tools;
+use crate::words::content::{Blob, Content};
+use crate::words::hash::Hash;
+use crate::words::id::{EventSeq, MessageId};
+use crate::words::limit::PROMPT_BYTES_MAX;
+use request::{ToolResultPart, ToolSchema};
+use std::collections::BTreeMap;
+
+/// What the events and hashes that a prompt needs hold.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pub events: BTreeMap<EventSeq, Envelope>,
+    pub blobs: BTreeMap<Hash, Vec<u8>>,
+}
+
+/// A prompt that is ready to be recorded.
+#[derive(Debug)]
+pub struct Prompt {
+    /// Sections of the round before that stay.
+    pub keeps: u32,
+    pub added: Vec<Section>,
+    /// The new sections' bytes, and the tools' schemas.
+    pub blobs: Vec<Blob>,
+    pub tools: Hash,
+    /// Of the provider-neutral request.
+    pub request: Hash,
+    pub interjections: Vec<MessageId>,
+}
+
+/// A prompt that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    #[error("event {0} or what it names was not read, or is not what the state says")]
+    Missing(EventSeq),
+    #[error("the prompt has {bytes} bytes, more than the {PROMPT_BYTES_MAX} that are allowed")]
+    TooLong { bytes: u64 },
+}
+
+/// The events whose contents the next prompt is made of.
+pub fn needs(state: &AgentState) -> Vec<EventSeq> {
+    let Some(turn) = state.turns.current.as_deref() else { return Vec::new() };
+    let mut needs: Vec<EventSeq> = Vec::new();
+    if turn.sections.is_empty() {
+        needs.extend(state.turns.recent.iter().filter_map(|recent| recent.answer));
+        needs.push(turn.queued.seq);
+        needs.extend(turn.queued.wakes.iter().map(|wake| wake.seq));
+    }
+    needs.extend(turn.fresh.iter().filter_map(|fresh| match fresh {
+        Fresh::Assistant(_) => None,
+        Fresh::ToolResult { seq, .. } => Some(*seq),
+    }));
+    needs.extend(state.queue.interjections().map(|(_, queued)| queued.seq));
+    needs
+}
+
+/// The hashes under which the rest of an event's content is stored.
+pub fn names(event: &Event) -> Option<Hash> {
+    content(event).and_then(Content::stored)
+}
+
+/// The text that an event contributes to a prompt.
+fn content(event: &Event) -> Option<&Content> {
+    match event {
+        Event::Queue(QueueEvent::Enqueued(event)) => Some(&event.body),
+        Event::Operator(OperatorEvent::BriefCreated(event)) => Some(&event.text),
+        Event::Turn(TurnEvent::Entry(event)) => match &event.entry {
+            Entry::ToolResult { result, .. } => tools::result::output(result).map(|shown| &shown.text),
+            Entry::Incoming { .. } | Entry::Assistant { .. } | Entry::Interjection { .. } => None,
+        },
+        Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => None,
+    }
+}
+
+/// Makes the prompt of the round that is owed.
+pub fn render(state: &AgentState, turn: &Turn, contents: &Contents) -> Result<Prompt, PromptError> {
+    let mut made = Making { contents, added: Vec::new(), blobs: Vec::new() };
+    if turn.sections.is_empty() {
+        made.opening(state, turn)?;
+    }
+    for fresh in &turn.fresh {
+        made.fresh(fresh)?;
+    }
+    let mut interjections = Vec::new();
+    for (message, queued) in state.queue.interjections() {
+        made.message(SectionKind::Interjection, queued.seq, &[])?;
+        interjections.push(message);
+    }
+    made.finish(turn, interjections)
+}
+
+/// The hash that stands for a request: its model is the attempt's affair, all else is in here.
+pub fn request_hash(sections: &[Section], tools: Hash, output_tokens_max: u32) -> Hash {
+    let sections: Vec<(SectionKind, Hash)> = sections.iter().map(|section| (section.kind, section.hash)).collect();
+    Hash::of(&codec::to_bytes(&(sections, tools, output_tokens_max)))
+}
+
+/// The tools' schemas as they are stored.
+pub fn tools_blob(schemas: &[ToolSchema]) -> Blob {
+    Blob::new(serde_json::to_vec(schemas).expect("plain fields are JSON"))
+}
+
+/// A prompt in the making.
+struct Making<'a> {
+    contents: &'a Contents,
+    added: Vec<Section>,
+    blobs: Vec<Blob>,
+}
+
+impl Making<'_> {
+    /// What a turn begins with: the contract, the recent past, the message. Stable parts first.
+    fn opening(&mut self, state: &AgentState, turn: &Turn) -> Result<(), PromptError> {
+        self.add(SectionKind::Contract, text::contract(&state.agent_id).into_bytes());
+        for recent in &state.turns.recent {
+            // Its bytes were stored with the turn that brought it.
+            self.added.push(Section { kind: SectionKind::EarlierMessage, ..recent.message.clone() });
+            if let Some(answer) = recent.answer {
+                let text = self.text(answer)?.to_owned();
+                self.add(SectionKind::EarlierAnswer, text.into_bytes());
+            }
+        }
+        let wakes: Vec<EventSeq> = turn.queued.wakes.iter().map(|wake| wake.seq).collect();
+        self.message(SectionKind::Message, turn.queued.seq, &wakes)
+    }
+
+    fn message(&mut self, kind: SectionKind, seq: EventSeq, wakes: &[EventSeq]) -> Result<(), PromptError> {
+        let envelope = self.event(seq)?;
+        let Event::Queue(QueueEvent::Enqueued(message)) = &envelope.event else {
+            return Err(PromptError::Missing(seq));
+        };
+        let mut rendered = text::message(message, envelope.at, self.text(seq)?);
+        for wake in wakes {
+            let Event::Waiting(WaitingEvent::WakeRequested(wake)) = &self.event(*wake)?.event else {
+                return Err(PromptError::Missing(*wake));
+            };
+            rendered.push_str(&text::wake(wake));
+        }
+        self.add(kind, rendered.into_bytes());
+        Ok(())
+    }
+
+    fn fresh(&mut self, fresh: &Fresh) -> Result<(), PromptError> {
+        match fresh {
+            Fresh::Assistant(section) => self.added.push(section.clone()),
+            Fresh::ToolResult { seq, call_id, tool } => {
+                let part = self.tool_result(*seq, call_id, tool)?;
+                self.add(SectionKind::ToolResult, part);
+            }
+        }
+        Ok(())
+    }
+
+    fn tool_result(&self, seq: EventSeq, call_id: &str, tool: &str) -> Result<Vec<u8>, PromptError> {
+        let Event::Turn(TurnEvent::Entry(entry)) = &self.event(seq)?.event else {
+            return Err(PromptError::Missing(seq));
+        };
+        let Entry::ToolResult { result, .. } = &entry.entry else { return Err(PromptError::Missing(seq)) };
+        let text = tools::result::render(tool, result, self.text(seq)?);
+        let part = ToolResultPart { call_id: call_id.to_owned(), tool: tool.to_owned(), text };
+        Ok(serde_json::to_vec(&part).expect("plain fields are JSON"))
+    }
+
+    fn event(&self, seq: EventSeq) -> Result<&Envelope, PromptError> {
+        self.contents.events.get(&seq).ok_or(PromptError::Missing(seq))
+    }
+
+    /// The whole text of an event's content; empty for an event without any.
+    fn text(&self, seq: EventSeq) -> Result<&str, PromptError> {
+        match content(&self.event(seq)?.event) {
+            None => Ok(""),
+            Some(Content::Inline(text)) => Ok(text),
+            Some(Content::Stored { hash, .. }) => {
+                let bytes = self.contents.blobs.get(hash).ok_or(PromptError::Missing(seq))?;
+                std::str::from_utf8(bytes).map_err(|_| PromptError::Missing(seq))
+            }
+        }
+    }
+
+    fn add(&mut self, kind: SectionKind, bytes: Vec<u8>) {
+        let blob = Blob::new(bytes);
+        self.added.push(Section { kind, hash: blob.hash, bytes: blob.bytes.len() as u64 });
+        self.blobs.push(blob);
+    }
+
+    fn finish(mut self, turn: &Turn, interjections: Vec<MessageId>) -> Result<Prompt, PromptError> {
+        let sections: Vec<Section> = turn.sections.iter().chain(&self.added).cloned().collect();
+        let bytes = sections.iter().map(|section| section.bytes).sum();
+        if bytes > PROMPT_BYTES_MAX {
+            return Err(PromptError::TooLong { bytes });
+        }
+        let tools = tools_blob(&tools::schemas());
+        let (tools_hash, keeps) = (tools.hash, turn.sections.len() as u32);
+        self.blobs.push(tools);
+        let request = request_hash(&sections, tools_hash, turn.policy.output_tokens_per_round_max);
+        Ok(Prompt { keeps, added: self.added, blobs: self.blobs, tools: tools_hash, request, interjections })
+    }
+}

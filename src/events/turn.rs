@@ -84,6 +84,8 @@ shape! {
         ContextLength,
         InvalidAnswer,
         NotConfigured,
+        /// The runtime was shut down meanwhile; it says nothing of the model.
+        Interrupted,
     }
 }
 names!(AttemptErrorKind {
@@ -96,6 +98,7 @@ names!(AttemptErrorKind {
     ContextLength = "context_length",
     InvalidAnswer = "invalid_answer",
     NotConfigured = "not_configured",
+    Interrupted = "interrupted",
 });
 
 shape! {
@@ -213,7 +216,7 @@ shape! {
         /// A tool call's result; `call` counts from 0 within the round.
         ToolResult { round: u32, call: u32, result: CallResult, },
         /// A prompt that the round before it took in.
-        Interjection { message: MessageId, section: Section, },
+        Interjection { message: MessageId, },
     }
 }
 
@@ -255,7 +258,10 @@ plane! {
             run: RunId,
             /// From 1 within the turn.
             round: u32,
-            sections: Vec<Section>,
+            /// Sections taken over from the round before, from the first; the rest of them is dropped.
+            keeps: u32,
+            /// Sections that follow those.
+            added: Vec<Section>,
             /// Of the tools' schemas, kept in the store.
             tools: Hash,
             /// Of the provider-neutral request.

@@ -1,0 +1,220 @@
+//! Floor 3: commands to events.
+//!
+//! [`handle`] is the one door: it decides, numbers, folds and stages, and nothing reaches the ledger that the fold
+//! has not accepted first (architecture 2). Everything here is a function of the state, the command and one reading
+//! of the clock.
+
+pub mod agent;
+pub mod policy;
+pub mod queue;
+pub mod schedule;
+pub mod task;
+pub mod turn;
+pub mod waiting;
+
+use crate::events::agent::{Answer, RequestAnswered};
+use crate::events::{Cause, Envelope, Event};
+use crate::fold::row::{RecordRow, closes};
+use crate::fold::{AgentState, IllegalEvent};
+use crate::words::hash::Hash;
+use crate::words::id::RunId;
+use crate::words::limit::{EVENTS_PER_COMMAND_MAX, REQUEST_KEY_BYTES_MAX};
+use crate::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A request to decide, plane by plane.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    Agent(agent::AgentCommand),
+    Queue(queue::QueueCommand),
+    Turn(turn::TurnCommand),
+    Task(task::TaskCommand),
+    Waiting(waiting::WaitingCommand),
+}
+
+/// A command with what came along.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    pub command: Command,
+    pub cause: Cause,
+    /// The caller's name for the request, if it gave one.
+    pub key: Option<RequestKey>,
+}
+
+/// A caller's name for a request: the same key and fingerprint get the same answer, and nothing happens twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestKey {
+    pub key: String,
+    /// Of the route and the body as they were sent.
+    pub fingerprint: Hash,
+}
+
+impl Request {
+    pub fn new(command: impl Into<Command>, cause: Cause) -> Self {
+        Self { command: command.into(), cause, key: None }
+    }
+}
+
+/// The core's reasoned no. Nothing is written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    #[error("there is no such agent")]
+    UnknownAgent,
+    #[error("an agent of this id exists and is another one")]
+    AgentExists,
+    #[error("the agent is stopped; start it first")]
+    AgentStopped,
+    #[error("the agent is private: only its parent sends it messages")]
+    AgentPrivate,
+    #[error("run {requested} is not the one that runs")]
+    StaleRun { requested: RunId, current: RunId },
+    #[error("no run is under way")]
+    NoCurrentRun,
+    #[error("the message is not waiting")]
+    MessageNotWaiting,
+    #[error("a {kind} does not come from such an origin")]
+    KindOriginMismatch { kind: &'static str },
+    #[error("{field} {reason}")]
+    Invalid { field: &'static str, reason: String },
+    #[error("the queue is full: {waiting} messages wait")]
+    QueueFull { waiting: usize },
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    #[error("the result comes from an attempt that was replaced or has ended")]
+    StaleAttempt,
+    #[error("there is nothing to do")]
+    NothingToDo,
+}
+
+/// What a command leads to.
+#[derive(Debug, Default)]
+pub struct Decision {
+    pub own: Vec<Event>,
+    pub answer: Option<Answer>,
+}
+
+impl Decision {
+    fn of(own: Vec<Event>) -> Self {
+        Self { own, answer: None }
+    }
+
+    fn answering(own: Vec<Event>, answer: Answer) -> Self {
+        Self { own, answer: Some(answer) }
+    }
+}
+
+/// Events that the fold has accepted and the ledger has not yet.
+#[derive(Debug, Default)]
+pub struct Staged {
+    pub envelopes: Vec<Envelope>,
+    /// Records that these events close.
+    pub closed: Vec<RecordRow>,
+}
+
+/// Decides a command, folds what it leads to into `state`, and stages it.
+///
+/// The inner error is a refusal: nothing was folded. The outer one means that the core contradicts itself: the
+/// state is spoilt and must be dropped.
+pub fn handle(
+    state: &mut AgentState,
+    request: &Request,
+    at: Timestamp,
+    staged: &mut Staged,
+) -> Result<Result<Answer, Rejection>, IllegalEvent> {
+    match answered_before(state, request.key.as_ref(), at) {
+        Ok(Some(answer)) => return Ok(Ok(answer)),
+        Ok(None) => {}
+        Err(rejection) => return Ok(Err(rejection)),
+    }
+    let decision = match decide(state, &request.command, at) {
+        Ok(decision) => decision,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
+    let answer = decision.answer.unwrap_or(Answer::Done);
+    let mut door = Door { state, cause: &request.cause, at, staged };
+    door.pass(decision.own)?;
+    door.follow_up()?;
+    if let Some(key) = &request.key {
+        let RequestKey { key, fingerprint } = key.clone();
+        door.pass(vec![RequestAnswered { key, fingerprint, answer: answer.clone() }.into()])?;
+    }
+    Ok(Ok(answer))
+}
+
+/// A refusal, or the events to be recorded.
+pub fn decide(state: &AgentState, command: &Command, at: Timestamp) -> Result<Decision, Rejection> {
+    let creates = matches!(command, Command::Agent(agent::AgentCommand::Create(_)));
+    if !creates && !state.is_born() {
+        return Err(Rejection::UnknownAgent);
+    }
+    match command {
+        Command::Agent(command) => agent::decide(state, command),
+        Command::Queue(command) => queue::decide(state, command),
+        Command::Turn(command) => turn::decide(state, command, at),
+        Command::Task(command) => task::decide(state, command),
+        Command::Waiting(command) => waiting::decide(state, command),
+    }
+}
+
+fn answered_before(state: &AgentState, key: Option<&RequestKey>, at: Timestamp) -> Result<Option<Answer>, Rejection> {
+    let Some(key) = key else { return Ok(None) };
+    if key.key.is_empty() || key.key.len() > REQUEST_KEY_BYTES_MAX {
+        let reason = format!("has 1 to {REQUEST_KEY_BYTES_MAX} characters");
+        return Err(Rejection::Invalid { field: "Idempotency-Key", reason });
+    }
+    match state.receipts.find(&key.key, at) {
+        Some(receipt) if receipt.fingerprint == key.fingerprint => Ok(Some(receipt.answer.clone())),
+        Some(_) => Err(Rejection::KeyReused),
+        None => Ok(None),
+    }
+}
+
+/// Numbers events, folds them and stages them.
+struct Door<'a> {
+    state: &'a mut AgentState,
+    cause: &'a Cause,
+    at: Timestamp,
+    staged: &'a mut Staged,
+}
+
+impl Door<'_> {
+    fn pass(&mut self, events: Vec<Event>) -> Result<(), IllegalEvent> {
+        for event in events {
+            let envelope = Envelope { seq: self.state.head.next(), at: self.at, cause: self.cause.clone(), event };
+            self.staged.closed.extend(closes(self.state, &envelope));
+            self.state.evolve(&envelope)?;
+            self.staged.envelopes.push(envelope);
+        }
+        Ok(())
+    }
+
+    /// What the state itself leads to, without anybody asking: until it leads to nothing.
+    fn follow_up(&mut self) -> Result<(), IllegalEvent> {
+        for _ in 0..EVENTS_PER_COMMAND_MAX {
+            let events = schedule::next(self.state);
+            if events.is_empty() {
+                return Ok(());
+            }
+            self.pass(events)?;
+        }
+        panic!("the scheduler comes to rest: agent {} at event {}", self.state.agent_id, self.state.head);
+    }
+}
+
+macro_rules! commands {
+    ($($plane:ident($command:ty),)*) => {$(
+        impl From<$command> for Command {
+            fn from(command: $command) -> Self {
+                Self::$plane(command)
+            }
+        }
+    )*};
+}
+
+commands! {
+    Agent(agent::AgentCommand),
+    Queue(queue::QueueCommand),
+    Turn(turn::TurnCommand),
+    Task(task::TaskCommand),
+    Waiting(waiting::WaitingCommand),
+}

@@ -1,0 +1,77 @@
+//! What may come from where: the matrix of origin, trust and kind, enforced for every producer (semantics 2).
+
+use crate::events::queue::{Lane, MessageKind, Origin, Trust};
+
+/// How far a message of this origin is trusted.
+pub fn trust(origin: &Origin) -> Trust {
+    match origin {
+        Origin::Operator { .. } => Trust::TrustedOperator,
+        Origin::System { .. } | Origin::Task { .. } | Origin::Timer { .. } => Trust::TrustedSystem,
+        Origin::Webhook { .. } | Origin::Callback { .. } => Trust::TrustedIntegration,
+        Origin::Channel { .. } => Trust::UntrustedExternal,
+    }
+}
+
+/// Whether a message of this kind may come from this origin.
+pub fn allows(origin: &Origin, kind: MessageKind) -> bool {
+    use MessageKind as Kind;
+    match origin {
+        Origin::Operator { .. } => matches!(kind, Kind::OperatorPrompt | Kind::Control),
+        Origin::System { .. } => matches!(kind, Kind::SystemTick | Kind::InternalFollowup | Kind::Control),
+        Origin::Task { .. } => matches!(kind, Kind::TaskStatus | Kind::TaskResult | Kind::InternalFollowup),
+        Origin::Timer { .. } => kind == Kind::TimerTick,
+        Origin::Webhook { .. } => kind == Kind::WebhookEvent,
+        Origin::Callback { .. } => kind == Kind::CallbackEvent,
+        Origin::Channel { .. } => kind == Kind::ChannelEvent,
+    }
+}
+
+/// The lane a message takes when its sender may not, or does not, choose.
+pub fn lane(kind: MessageKind) -> Lane {
+    use MessageKind as Kind;
+    match kind {
+        Kind::OperatorPrompt => Lane::Interject,
+        Kind::TimerTick | Kind::TaskResult | Kind::SystemTick | Kind::Control | Kind::InternalFollowup => Lane::Next,
+        Kind::WebhookEvent | Kind::CallbackEvent | Kind::ChannelEvent => Lane::Normal,
+        Kind::TaskStatus => Lane::Background,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_comes_from_the_origins_of_the_matrix_and_no_other() {
+        let origins = [
+            Origin::Operator { actor_id: None },
+            Origin::System { subsystem: "test".into() },
+            Origin::Task { task: crate::words::id::TaskId(1) },
+            Origin::Timer { timer_id: 1 },
+            Origin::Webhook { source: "test".into(), event_type: None },
+            Origin::Callback { descriptor_id: "test".into(), source: None },
+            Origin::Channel { channel_id: "test".into(), sender_id: None },
+        ];
+        let allowed: Vec<String> = origins
+            .iter()
+            .map(|origin| {
+                let kinds = MessageKind::NAMES
+                    .iter()
+                    .filter(|name| allows(origin, MessageKind::from_name(name).expect("a name of the list")));
+                format!("{}: {}", trust(origin), kinds.copied().collect::<Vec<_>>().join(" "))
+            })
+            .collect();
+        assert_eq!(
+            allowed,
+            [
+                "trusted_operator: operator_prompt control",
+                "trusted_system: control system_tick internal_followup",
+                "trusted_system: internal_followup task_status task_result",
+                "trusted_system: timer_tick",
+                "trusted_integration: webhook_event",
+                "trusted_integration: callback_event",
+                "untrusted_external: channel_event",
+            ]
+        );
+    }
+}

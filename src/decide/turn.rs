@@ -1,0 +1,346 @@
+//! The turn plane: beginning a turn, its rounds and their attempts, and its end.
+
+use super::{Decision, Rejection};
+use crate::events::Event;
+use crate::events::operator::{BriefCreated, BriefKind};
+use crate::events::queue::{MessageOutcome, MessageSettled};
+use crate::events::turn::{
+    AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, Call, CurrentRunAborted, Entry, RoundAttemptFailed,
+    RoundAttempted, RoundRequested, Section, StopReason, TurnEntry, TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal,
+    Usage,
+};
+use crate::fold::AgentState;
+use crate::fold::posture::{PostureKind, posture};
+use crate::fold::turn::{Phase, Requested, Turn};
+use crate::words::content::{Content, excerpt};
+use crate::words::hash::Hash;
+use crate::words::id::{Boot, EventSeq, MessageId, RunId};
+use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX, RETRY_MS_MAX};
+use crate::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TurnCommand {
+    Start {
+        policy: TurnPolicy,
+    },
+    /// The prompt of the next round, built; the first attempt is begun with it.
+    Request(NewRound),
+    /// A new attempt at the requested round.
+    Attempt {
+        run: RunId,
+        boot: Boot,
+    },
+    Record(NewAnswer),
+    FailAttempt {
+        run: RunId,
+        attempt: EventSeq,
+        error: AttemptError,
+    },
+    /// The prompt could not be built.
+    Fail {
+        run: RunId,
+        round: u32,
+        code: String,
+        detail: String,
+    },
+}
+
+/// A prompt, as it was stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewRound {
+    pub run: RunId,
+    pub round: u32,
+    pub boot: Boot,
+    pub keeps: u32,
+    pub added: Vec<Section>,
+    pub tools: Hash,
+    pub request: Hash,
+    pub interjections: Vec<MessageId>,
+}
+
+/// What a model answered, its calls read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewAnswer {
+    pub run: RunId,
+    pub attempt: EventSeq,
+    pub text: Content,
+    pub answer: Section,
+    pub calls: Vec<Call>,
+    pub stop: StopReason,
+    pub usage: Usage,
+}
+
+pub(super) fn decide(state: &AgentState, command: &TurnCommand, at: Timestamp) -> Result<Decision, Rejection> {
+    let events = match command {
+        TurnCommand::Start { policy } => start(state, policy)?,
+        TurnCommand::Request(new) => request(state, new, at)?,
+        TurnCommand::Attempt { run, boot } => attempt(state, *run, *boot, at)?,
+        TurnCommand::Record(new) => record(state, new)?,
+        TurnCommand::FailAttempt { run, attempt, error } => fail_attempt(state, *run, *attempt, error, at)?,
+        TurnCommand::Fail { run, round, code, detail } => fail(state, *run, *round, code, detail)?,
+    };
+    Ok(Decision::of(events))
+}
+
+fn start(state: &AgentState, policy: &TurnPolicy) -> Result<Vec<Event>, Rejection> {
+    if posture(state).kind != PostureKind::HasQueuedInput {
+        return Err(Rejection::NothingToDo);
+    }
+    let (message, queued) = state.queue.first().ok_or(Rejection::NothingToDo)?;
+    let run = state.turns.last.next();
+    let mut events = vec![
+        TurnStarted { run, message, policy: policy.clone() }.into(),
+        TurnEntry { run, entry: Entry::Incoming { message } }.into(),
+    ];
+    if queued.from_operator {
+        let text = format!("{run} has taken up {message}.");
+        events.push(brief(state, 0, BriefKind::Ack, run, message, Content::from(text.as_str())));
+    }
+    Ok(events)
+}
+
+fn running(state: &AgentState, run: RunId) -> Result<&Turn, Rejection> {
+    state.turns.current.as_deref().filter(|turn| turn.run == run).ok_or(Rejection::StaleAttempt)
+}
+
+/// The turn and its requested round, if `attempt` is the one under way.
+fn attempted(state: &AgentState, run: RunId, attempt: EventSeq) -> Result<(&Turn, &Requested), Rejection> {
+    let turn = running(state, run)?;
+    match &turn.phase {
+        Phase::RoundRequested(round) if round.attempt.is_some_and(|begun| begun.seq == attempt) => Ok((turn, round)),
+        Phase::RoundRequested(_) | Phase::RoundOwed | Phase::Calls(_) | Phase::Finished { .. } => {
+            Err(Rejection::StaleAttempt)
+        }
+    }
+}
+
+/// Budgets are checked before the next round is bought (semantics 3).
+fn request(state: &AgentState, new: &NewRound, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+    let turn = running(state, new.run)?;
+    let owed = matches!(turn.phase, Phase::RoundOwed | Phase::Finished { .. }) && turn.round + 1 == new.round;
+    if !owed {
+        return Err(Rejection::StaleAttempt);
+    }
+    if let Some(limit) = exhausted(turn, at) {
+        return Ok(fail_budget(state, turn, limit));
+    }
+    let requested = RoundRequested {
+        run: new.run,
+        round: new.round,
+        keeps: new.keeps,
+        added: new.added.clone(),
+        tools: new.tools,
+        request: new.request,
+        interjections: new.interjections.clone(),
+    };
+    let attempted = RoundAttempted { run: new.run, round: new.round, boot: new.boot, model: 0 };
+    let mut events = vec![requested.into()];
+    events.extend(acknowledge(state, turn, &new.interjections));
+    events.push(attempted.into());
+    Ok(events)
+}
+
+/// Tells each operator whose prompt joins the run that it has.
+fn acknowledge(state: &AgentState, turn: &Turn, messages: &[MessageId]) -> Vec<Event> {
+    let unaware = messages.iter().filter(|message| {
+        state.queue.waiting.get(message).is_some_and(|queued| queued.from_operator && !queued.acknowledged)
+    });
+    let briefs = unaware.enumerate().map(|(index, message)| {
+        let text = format!("{} takes in {message}.", turn.run);
+        brief(state, index as u64, BriefKind::Ack, turn.run, *message, Content::from(text.as_str()))
+    });
+    briefs.collect()
+}
+
+fn exhausted(turn: &Turn, at: Timestamp) -> Option<&'static str> {
+    let policy = &turn.policy;
+    if turn.round >= policy.rounds_max {
+        return Some("model rounds");
+    }
+    if at.since_ms(turn.started_at) >= policy.turn_ms_max {
+        return Some("wall time");
+    }
+    (turn.usage.tokens() >= policy.tokens_per_turn_max).then_some("tokens")
+}
+
+/// A step that died with every boot that began it is given up, so that it cannot loop for ever (architecture 10).
+fn attempt(state: &AgentState, run: RunId, boot: Boot, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+    let turn = running(state, run)?;
+    let Phase::RoundRequested(requested) = &turn.phase else { return Err(Rejection::StaleAttempt) };
+    if requested.attempt.is_some_and(|attempt| attempt.boot == boot) || at < requested.not_before {
+        return Err(Rejection::NothingToDo);
+    }
+    if requested.boots >= BOOTS_PER_STEP_MAX {
+        let text = format!(
+            "{run} failed: the runtime went down {} times during this model round, so it is not tried again.\n\
+             hint: look at the model and the host, then send the message again.",
+            requested.boots
+        );
+        return Ok(failed(state, turn, "attempts_exhausted", &text));
+    }
+    Ok(vec![RoundAttempted { run, round: turn.round, boot, model: requested.model }.into()])
+}
+
+fn record(state: &AgentState, new: &NewAnswer) -> Result<Vec<Event>, Rejection> {
+    let (turn, requested) = attempted(state, new.run, new.attempt)?;
+    let entry = Entry::Assistant {
+        round: turn.round,
+        attempt: new.attempt,
+        model: turn.policy.models.get(requested.model as usize).cloned().unwrap_or_default(),
+        text: new.text.clone(),
+        answer: new.answer.clone(),
+        calls: new.calls.clone(),
+        stop: new.stop,
+        usage: new.usage.clone(),
+    };
+    let mut events = vec![TurnEntry { run: new.run, entry }.into()];
+    for message in requested.interjections.iter().filter(|message| state.queue.waiting.contains_key(message)) {
+        events.push(TurnEntry { run: new.run, entry: Entry::Interjection { message: *message } }.into());
+        let outcome = MessageOutcome::Interjected(new.run);
+        events.push(MessageSettled { message: *message, outcome }.into());
+    }
+    Ok(events)
+}
+
+fn fail_attempt(
+    state: &AgentState,
+    run: RunId,
+    attempt: EventSeq,
+    error: &AttemptError,
+    at: Timestamp,
+) -> Result<Vec<Event>, Rejection> {
+    let (turn, requested) = attempted(state, run, attempt)?;
+    let then = after(&turn.policy, requested, attempt, error, at);
+    Ok(vec![RoundAttemptFailed { run, attempt, error: error.clone(), then }.into()])
+}
+
+/// Retries with back-off, then the fallback chain, then no more (semantics 3).
+fn after(
+    policy: &TurnPolicy,
+    requested: &Requested,
+    attempt: EventSeq,
+    error: &AttemptError,
+    at: Timestamp,
+) -> AfterAttempt {
+    if !is_transient(error.kind) {
+        return AfterAttempt::GiveUp;
+    }
+    if error.kind == AttemptErrorKind::Interrupted {
+        return AfterAttempt::Again { model: requested.model, not_before: at };
+    }
+    let failures = requested.failures + 1;
+    if failures < policy.attempts_per_model_max {
+        let wait_ms = back_off_ms(policy.retry_ms_first, failures, attempt).max(error.retry_after_ms.unwrap_or(0));
+        return AfterAttempt::Again { model: requested.model, not_before: at.after_ms(wait_ms.min(RETRY_MS_MAX)) };
+    }
+    match requested.model + 1 {
+        next if (next as usize) < policy.models.len() => AfterAttempt::Again { model: next, not_before: at },
+        _ => AfterAttempt::GiveUp,
+    }
+}
+
+fn is_transient(kind: AttemptErrorKind) -> bool {
+    use AttemptErrorKind as Kind;
+    match kind {
+        Kind::Timeout | Kind::Connection | Kind::RateLimited | Kind::Server | Kind::Interrupted => true,
+        Kind::Authentication
+        | Kind::InvalidRequest
+        | Kind::ContextLength
+        | Kind::InvalidAnswer
+        | Kind::NotConfigured => false,
+    }
+}
+
+/// Doubles with each failure; up to half of it again as jitter, derived from the attempt so that replay agrees.
+fn back_off_ms(first_ms: u64, failures: u32, attempt: EventSeq) -> u64 {
+    let wait_ms = first_ms.saturating_mul(1 << (failures - 1).min(20)).min(RETRY_MS_MAX);
+    let spread = attempt.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    wait_ms + spread % (wait_ms / 2 + 1)
+}
+
+fn fail(state: &AgentState, run: RunId, round: u32, code: &str, detail: &str) -> Result<Vec<Event>, Rejection> {
+    let turn = running(state, run)?;
+    if turn.round + 1 != round {
+        return Err(Rejection::StaleAttempt);
+    }
+    Ok(failed(state, turn, code, &format!("{run} failed: {}", excerpt(detail, EXCERPT_BYTES_MAX))))
+}
+
+fn fail_budget(state: &AgentState, turn: &Turn, limit: &str) -> Vec<Event> {
+    let text = format!(
+        "{} failed: it has used up its {limit} after {} model rounds.\n\
+         hint: ask for less at once, or raise the limit and send the message again.",
+        turn.run, turn.round
+    );
+    failed(state, turn, "budget_exhausted", &text)
+}
+
+/// The end of a turn whose model cannot be reached.
+pub(super) fn fail_provider(state: &AgentState, turn: &Turn, error: &AttemptError) -> Vec<Event> {
+    use AttemptErrorKind as Kind;
+    let hint = match error.kind {
+        Kind::NotConfigured => "configure the provider, or choose another model",
+        Kind::Authentication => "check the provider's key",
+        Kind::RateLimited => "wait for the provider's limit to pass, or configure a fallback model",
+        Kind::Timeout | Kind::Connection | Kind::Server | Kind::Interrupted => {
+            "check that the provider can be reached, or configure a fallback model"
+        }
+        Kind::ContextLength => "send a shorter message, or choose a model with a longer context",
+        Kind::InvalidRequest | Kind::InvalidAnswer => "choose another model; the events of this run tell more",
+    };
+    let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+    let models = turn.policy.models.join(", ");
+    let detail = excerpt(&error.message, EXCERPT_BYTES_MAX);
+    let text = format!(
+        "{} failed: no answer from {models}: {}{status}: {detail}\nhint: {hint}, then send the message again.",
+        turn.run, error.kind
+    );
+    failed(state, turn, error.kind.name(), &text)
+}
+
+/// The end of a turn that has its answer.
+pub(super) fn complete(state: &AgentState, turn: &Turn, text: &Content) -> Vec<Event> {
+    let text = if text.bytes() == 0 { Content::from("(The turn ended without text.)") } else { text.clone() };
+    let answer = brief(state, 0, BriefKind::Result, turn.run, turn.message, text);
+    let settled = settle_message(turn, MessageOutcome::Processed(turn.run));
+    vec![answer, settled, terminal(turn, TurnOutcome::Completed, None)]
+}
+
+fn failed(state: &AgentState, turn: &Turn, code: &str, text: &str) -> Vec<Event> {
+    let failure = brief(state, 0, BriefKind::Failure, turn.run, turn.message, Content::from(text));
+    let settled = settle_message(turn, MessageOutcome::Processed(turn.run));
+    vec![failure, settled, terminal(turn, TurnOutcome::Failed, Some(code))]
+}
+
+/// The end of the run under way, if there is one. Prompts that it had not taken in stay in the queue.
+pub(super) fn abort(state: &AgentState, mode: AbortMode, reason: &str) -> Vec<Event> {
+    let Some(turn) = state.turns.current.as_deref() else { return Vec::new() };
+    let text = format!("{} was aborted: {reason}. The message is not tried again.", turn.run);
+    vec![
+        CurrentRunAborted { run: turn.run, mode, reason: reason.to_owned() }.into(),
+        brief(state, 0, BriefKind::Failure, turn.run, turn.message, Content::from(text.as_str())),
+        settle_message(turn, MessageOutcome::Aborted(turn.run)),
+        terminal(turn, TurnOutcome::Aborted, Some(reason)),
+    ]
+}
+
+/// The brief that follows `before` others of the same decision.
+fn brief(state: &AgentState, before: u64, kind: BriefKind, run: RunId, message: MessageId, text: Content) -> Event {
+    let brief = crate::words::id::BriefId(state.briefs.last.0 + before + 1);
+    BriefCreated { brief, kind, run: Some(run), message: Some(message), text }.into()
+}
+
+fn settle_message(turn: &Turn, outcome: MessageOutcome) -> Event {
+    MessageSettled { message: turn.message, outcome }.into()
+}
+
+fn terminal(turn: &Turn, outcome: TurnOutcome, reason: Option<&str>) -> Event {
+    let known = turn.usage.rounds_unknown == 0 && turn.round > 0;
+    let usage = Usage {
+        input_tokens: known.then_some(turn.usage.input_tokens),
+        output_tokens: known.then_some(turn.usage.output_tokens),
+    };
+    let reason = reason.map(str::to_owned);
+    TurnTerminal { run: turn.run, outcome, reason, rounds: turn.round, usage }.into()
+}

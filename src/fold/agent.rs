@@ -1,0 +1,115 @@
+//! The agent plane: identity and lifecycle.
+//!
+//! | from             | event   | to      |
+//! |------------------|---------|---------|
+//! | unborn           | Created | active  |
+//! | active           | Paused  | paused  |
+//! | active, paused   | Stopped | stopped |
+//! | paused, stopped  | Started | active  |
+
+use super::{Illegal, Place};
+use crate::events::agent::{AgentCreated, AgentEvent, Ownership, Preset, Role, Visibility};
+use crate::words::id::{AgentId, EventSeq};
+use crate::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Whether the scheduler may run the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Lifecycle {
+    #[default]
+    Unborn,
+    Active,
+    /// Withheld from the scheduler; messages queue.
+    Paused,
+    /// Withheld from the scheduler; messages are refused.
+    Stopped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    pub lifecycle: Lifecycle,
+    /// The event that the lifecycle rests on.
+    pub lifecycle_seq: EventSeq,
+    pub lifecycle_reason: String,
+    pub created_at: Timestamp,
+    pub role: Role,
+    pub visibility: Visibility,
+    pub ownership: Ownership,
+    pub preset: Preset,
+    pub lineage_parent: Option<AgentId>,
+    pub supervisor: Option<AgentId>,
+    pub template: Option<String>,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            lifecycle: Lifecycle::Unborn,
+            lifecycle_seq: EventSeq::ZERO,
+            lifecycle_reason: String::new(),
+            created_at: Timestamp::default(),
+            role: Role::Named,
+            visibility: Visibility::Public,
+            ownership: Ownership::SelfOwned,
+            preset: Preset::PublicNamed,
+            lineage_parent: None,
+            supervisor: None,
+            template: None,
+        }
+    }
+}
+
+impl Lifecycle {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unborn => "unborn",
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl Agent {
+    pub(super) fn evolve(&mut self, event: &AgentEvent, id: &AgentId, place: Place) -> Result<(), Illegal> {
+        match event {
+            AgentEvent::Created(event) => self.create(event, id, place),
+            AgentEvent::Started(_) => self.go(&[Lifecycle::Paused, Lifecycle::Stopped], Lifecycle::Active, "", place),
+            AgentEvent::Paused(event) => self.go(&[Lifecycle::Active], Lifecycle::Paused, &event.reason, place),
+            AgentEvent::Stopped(event) => {
+                self.go(&[Lifecycle::Active, Lifecycle::Paused], Lifecycle::Stopped, &event.reason, place)
+            }
+            AgentEvent::RequestAnswered(_) => Err("receipts are folded by themselves"),
+        }
+    }
+
+    fn create(&mut self, event: &AgentCreated, id: &AgentId, place: Place) -> Result<(), Illegal> {
+        if event.agent_id != *id {
+            return Err("the ledger is another agent's");
+        }
+        *self = Self {
+            lifecycle: Lifecycle::Active,
+            lifecycle_seq: place.seq,
+            lifecycle_reason: String::new(),
+            created_at: place.at,
+            role: event.role,
+            visibility: event.visibility,
+            ownership: event.ownership,
+            preset: event.preset,
+            lineage_parent: event.lineage_parent.clone(),
+            supervisor: event.supervisor.clone(),
+            template: event.template.clone(),
+        };
+        Ok(())
+    }
+
+    fn go(&mut self, from: &[Lifecycle], to: Lifecycle, reason: &str, place: Place) -> Result<(), Illegal> {
+        if !from.contains(&self.lifecycle) {
+            return Err("the lifecycle does not allow it");
+        }
+        self.lifecycle = to;
+        self.lifecycle_seq = place.seq;
+        reason.clone_into(&mut self.lifecycle_reason);
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! Payloads by hash: small ones are rows of the store, large ones are files `blobs/ab/<hash>` (architecture 23).
+//!
+//! A file is written and synced, and its folder too, before an event that names it is staged. What no event names is
+//! an orphan, and harmless.
+
+use super::{Store, StoreError};
+use crate::words::content::Blob;
+use crate::words::hash::Hash;
+use crate::words::limit::BLOB_IN_TRANSACTION_BYTES_MAX;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Reads and keeps payloads.
+#[derive(Clone)]
+pub struct Blobs {
+    store: Arc<dyn Store>,
+    folder: PathBuf,
+}
+
+/// A payload that cannot be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    #[error("payload {0} is not there")]
+    Missing(Hash),
+    #[error("payload {0} is damaged")]
+    Damaged(Hash),
+    #[error("payload {hash}: {error}")]
+    Io { hash: Hash, error: io::Error },
+    #[error("a payload could not be read: {0}")]
+    Source(io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Tells temporary files of one process apart.
+static TEMPORARY: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+impl Blobs {
+    pub fn new(store: Arc<dyn Store>, folder: PathBuf) -> Self {
+        Self { store, folder }
+    }
+
+    /// The whole payload, verified.
+    pub fn read(&self, hash: &Hash) -> Result<Vec<u8>, BlobError> {
+        let bytes = match self.store.blob(hash)? {
+            Some(bytes) => bytes,
+            None => self.read_file(hash)?,
+        };
+        if Hash::of(&bytes) == *hash { Ok(bytes) } else { Err(BlobError::Damaged(*hash)) }
+    }
+
+    fn read_file(&self, hash: &Hash) -> Result<Vec<u8>, BlobError> {
+        fs::read(self.path(hash)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => BlobError::Missing(*hash),
+            _ => BlobError::Io { hash: *hash, error },
+        })
+    }
+
+    /// Where a large payload lies. The file may be absent.
+    pub fn path(&self, hash: &Hash) -> PathBuf {
+        let name = hash.to_string();
+        self.folder.join(&name[..2]).join(name)
+    }
+
+    /// Keeps what is too large for a transaction, and gives back what is not.
+    pub fn keep_large(&self, blobs: Vec<Blob>) -> Result<Vec<Blob>, BlobError> {
+        let (small, large): (Vec<_>, Vec<_>) =
+            blobs.into_iter().partition(|blob| blob.bytes.len() <= BLOB_IN_TRANSACTION_BYTES_MAX);
+        for blob in large {
+            self.keep(blob.hash, |file| file.write_all(&blob.bytes))?;
+        }
+        Ok(small)
+    }
+
+    /// Keeps a copy of a file as a payload, whatever its size. It never lies in memory whole.
+    pub fn keep_file(&self, source: &Path) -> Result<(Hash, u64), BlobError> {
+        let (hash, bytes) = hash_file(source).map_err(BlobError::Source)?;
+        self.keep(hash, |file| io::copy(&mut File::open(source)?, file).map(|_| ()))?;
+        Ok((hash, bytes))
+    }
+
+    fn keep(&self, hash: Hash, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), BlobError> {
+        let path = self.path(&hash);
+        if path.exists() {
+            return Ok(());
+        }
+        write_synced(&path, write).map_err(|error| BlobError::Io { hash, error })
+    }
+}
+
+fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {
+    let mut hasher = blake3::Hasher::new();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; BLOB_IN_TRANSACTION_BYTES_MAX];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok((Hash(*hasher.finalize().as_bytes()), hasher.count()));
+        }
+        hasher.update(&buffer[..count]);
+    }
+}
+
+/// Writes a file so that it is there whole or not at all, and stays.
+pub fn write_synced(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(folder)?;
+    let number = TEMPORARY.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let temporary = folder.join(format!(".new-{}-{number}", std::process::id()));
+    let mut file = File::create(&temporary)?;
+    let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
+    if let Err(error) = written {
+        // Best effort: the error that matters is the one before.
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    File::open(folder)?.sync_all()?;
+    // The folder itself may be new.
+    folder.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}

@@ -1,0 +1,159 @@
+//! A home: the folder that holds one runtime's ledgers, payloads and run folders.
+
+use super::StoreError;
+use super::redb::RedbStore;
+use crate::words::id::Boot;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The number of the home's layout. A home with a higher one was written by a newer holon.
+pub const FORMAT: u64 = 1;
+
+const FORMAT_NAME: &str = "format";
+const BOOTS_NAME: &str = "boots";
+
+/// A home that nobody else serves for as long as this lives.
+pub struct Home {
+    paths: Paths,
+    /// Held until the process ends, however it ends.
+    _lock: Flock<File>,
+}
+
+/// Where things lie in a home.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    pub home: PathBuf,
+}
+
+/// Why a home cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{path} is in use by another holon")]
+    Locked { path: PathBuf },
+    #[error("{path} has format {found}, and this holon knows formats up to {FORMAT}")]
+    Newer { path: PathBuf, found: u64 },
+    #[error("{path} holds no ledger")]
+    NoLedger { path: PathBuf },
+    #[error("the ledger file {path} does not open: {error}")]
+    Ledger { path: PathBuf, error: StoreError },
+}
+
+impl HomeError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "check that the home exists and may be written; --home or HOLON_HOME names another one",
+            Self::Locked { .. } => "stop the other holon, or use another home with --home",
+            Self::Newer { .. } => "use the holon that wrote it, or a newer one",
+            Self::NoLedger { .. } => "name the home with --home or HOLON_HOME",
+            Self::Ledger { .. } => {
+                "restore ledger.redb from a backup made while no holon ran; keep the damaged file for inspection"
+            }
+        }
+    }
+}
+
+impl Paths {
+    pub fn new(home: PathBuf) -> Self {
+        Self { home }
+    }
+
+    pub fn ledger(&self) -> PathBuf {
+        self.home.join("ledger.redb")
+    }
+
+    pub fn blobs(&self) -> PathBuf {
+        self.home.join("blobs")
+    }
+
+    /// Run folders of commands.
+    pub fn runs(&self) -> PathBuf {
+        self.home.join("run")
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.home.join("holon.sock")
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.home.join("config.toml")
+    }
+
+    /// The home folder of an agent.
+    pub fn agent(&self, id: &crate::words::id::AgentId) -> PathBuf {
+        self.home.join("agents").join(id.as_str())
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.home.join("lock")
+    }
+}
+
+impl Home {
+    /// Makes the folder if it is not there, and takes its lock.
+    pub fn open(home: &Path) -> Result<Self, HomeError> {
+        create_private(home)?;
+        let home = home.canonicalize().map_err(|error| failed(home, error))?;
+        let paths = Paths::new(home);
+        let path = paths.lock();
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(|error| failed(&path, error))?;
+        let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|_| HomeError::Locked { path: paths.home.clone() })?;
+        // For people who wonder who holds it; nothing reads it.
+        let noted = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+        noted.map_err(|error| failed(&path, error))?;
+        create_private(&paths.runs())?;
+        create_private(&paths.blobs())?;
+        Ok(Self { paths, _lock: lock })
+    }
+
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// Opens the ledger and counts this boot.
+    pub fn open_store(&self) -> Result<(RedbStore, Boot), HomeError> {
+        let path = self.paths.ledger();
+        let fault = |error| HomeError::Ledger { path: path.clone(), error };
+        let store = RedbStore::open(&path).map_err(fault)?;
+        check_format(&store, &path)?;
+        store.set_number(FORMAT_NAME, FORMAT).map_err(fault)?;
+        let boot = store.number(BOOTS_NAME).map_err(fault)?.unwrap_or(0) + 1;
+        store.set_number(BOOTS_NAME, boot).map_err(fault)?;
+        Ok((store, Boot(boot)))
+    }
+}
+
+/// Opens a home's ledger for reading, while nobody serves it.
+pub fn open_read_only(home: &Path) -> Result<RedbStore, HomeError> {
+    let path = Paths::new(home.to_owned()).ledger();
+    if !path.exists() {
+        return Err(HomeError::NoLedger { path: home.to_owned() });
+    }
+    let store = RedbStore::open_read_only(&path).map_err(|error| HomeError::Ledger { path: path.clone(), error })?;
+    check_format(&store, &path)?;
+    Ok(store)
+}
+
+fn check_format(store: &RedbStore, path: &Path) -> Result<(), HomeError> {
+    let found = store.number(FORMAT_NAME).map_err(|error| HomeError::Ledger { path: path.to_owned(), error })?;
+    match found {
+        Some(found) if found > FORMAT => Err(HomeError::Newer { path: path.to_owned(), found }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Makes a folder, unless it is there, that only its owner may enter.
+fn create_private(path: &Path) -> Result<(), HomeError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| failed(path, error))
+}
+
+fn failed(path: &Path, error: io::Error) -> HomeError {
+    HomeError::Io { path: path.to_owned(), error }
+}

@@ -1,0 +1,166 @@
+//! The store in memory, for tests and simulation. It answers as the durable one does, step by step.
+
+use super::{Append, AppendError, Head, Outcomes, Part, Records, Store, StoreError, chain};
+use crate::fold::row::{RecordKind, RecordRow};
+use crate::words::hash::Hash;
+use crate::words::id::{AgentId, EventSeq};
+use crate::words::time::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    tables: Mutex<Tables>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    ledgers: BTreeMap<AgentId, Ledger>,
+    blobs: BTreeMap<Hash, Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Ledger {
+    head: Head,
+    records: Vec<Vec<u8>>,
+    anchors: BTreeMap<EventSeq, Hash>,
+    list: Vec<u8>,
+    due: bool,
+    deadline: Option<Timestamp>,
+    closed: BTreeMap<(RecordKind, u64), RecordRow>,
+    checkpoint: Option<Vec<u8>>,
+}
+
+impl Ledger {
+    fn new(agent: &AgentId) -> Self {
+        Self {
+            head: chain::genesis(agent),
+            records: Vec::new(),
+            anchors: BTreeMap::new(),
+            list: Vec::new(),
+            due: false,
+            deadline: None,
+            closed: BTreeMap::new(),
+            checkpoint: None,
+        }
+    }
+
+    fn take(&mut self, part: &Part) {
+        self.head = part.head;
+        self.records.extend(part.records.iter().map(<[u8]>::to_vec));
+        self.anchors.extend(part.anchors.iter().map(|anchor| (anchor.seq, anchor.hash)));
+        self.closed.extend(part.closed.iter().map(|row| ((row.kind, row.number), *row)));
+        if let Some(list) = &part.list {
+            self.list.clone_from(list);
+        }
+        self.due = part.due.unwrap_or(self.due);
+        self.deadline = part.deadline.unwrap_or(self.deadline);
+        if part.checkpoint.is_some() {
+            self.checkpoint.clone_from(&part.checkpoint);
+        }
+    }
+}
+
+impl Tables {
+    fn conflict(&self, part: &Part) -> Option<AppendError> {
+        let found = self.ledgers.get(&part.agent).map_or_else(|| chain::genesis(&part.agent), |ledger| ledger.head);
+        let agent = part.agent.clone();
+        (found != part.expected).then_some(AppendError::Conflict {
+            agent,
+            expected: part.expected.seq,
+            found: found.seq,
+        })
+    }
+
+    fn append(&mut self, append: &Append) -> Result<(), AppendError> {
+        if let Some(conflict) = append.parts.iter().find_map(|part| self.conflict(part)) {
+            return Err(conflict);
+        }
+        for part in &append.parts {
+            let ledger = self.ledgers.entry(part.agent.clone()).or_insert_with(|| Ledger::new(&part.agent));
+            ledger.take(part);
+        }
+        self.blobs.extend(append.blobs.iter().map(|blob| (blob.hash, blob.bytes.clone())));
+        Ok(())
+    }
+}
+
+impl MemoryStore {
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn commit(&self, batch: &[Append]) -> Outcomes {
+        let mut tables = self.tables();
+        batch.iter().map(|append| tables.append(append)).collect()
+    }
+
+    fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {
+        Ok(self.tables().ledgers.get(agent).map(|ledger| ledger.head))
+    }
+
+    fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError> {
+        let mut records = Records::default();
+        if let Some(ledger) = self.tables().ledgers.get(agent) {
+            let end = ledger.records.len().min(until.0 as usize);
+            let start = end.min(after.0 as usize);
+            ledger.records[start..end].iter().for_each(|record| records.push(record));
+        }
+        Ok(records)
+    }
+
+    fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError> {
+        Ok(self.tables().ledgers.get(agent).and_then(|ledger| ledger.anchors.get(&seq).copied()))
+    }
+
+    fn checkpoint(&self, agent: &AgentId) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.tables().ledgers.get(agent).and_then(|ledger| ledger.checkpoint.clone()))
+    }
+
+    fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.tables().blobs.get(hash).cloned())
+    }
+
+    fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError> {
+        let tables = self.tables();
+        let rows = tables.ledgers.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        Ok(rows.take(limit).map(|(id, ledger)| (id.clone(), ledger.list.clone())).collect())
+    }
+
+    fn due(&self) -> Result<Vec<AgentId>, StoreError> {
+        let tables = self.tables();
+        Ok(tables.ledgers.iter().filter(|(_, ledger)| ledger.due).map(|(id, _)| id.clone()).collect())
+    }
+
+    fn deadlines(&self) -> Result<Vec<(Timestamp, AgentId)>, StoreError> {
+        let tables = self.tables();
+        let rows = tables.ledgers.iter().filter_map(|(id, ledger)| Some((ledger.deadline?, id.clone())));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort();
+        Ok(rows)
+    }
+
+    fn record(&self, agent: &AgentId, kind: RecordKind, number: u64) -> Result<Option<RecordRow>, StoreError> {
+        Ok(self.tables().ledgers.get(agent).and_then(|ledger| ledger.closed.get(&(kind, number)).copied()))
+    }
+
+    fn records_closed(
+        &self,
+        agent: &AgentId,
+        kind: RecordKind,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<RecordRow>, StoreError> {
+        let tables = self.tables();
+        let Some(ledger) = tables.ledgers.get(agent) else { return Ok(Vec::new()) };
+        let rows = ledger.closed.range((kind, 0)..(kind, before)).rev();
+        Ok(rows.take(limit).map(|(_, row)| *row).collect())
+    }
+
+    fn forget_checkpoints(&self) -> Result<(), StoreError> {
+        self.tables().ledgers.values_mut().for_each(|ledger| ledger.checkpoint = None);
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! Appends to rows, and rows to answers.
+
+use super::super::{Append, AppendError, Head, Outcomes, Part, Records, chain};
+use super::table::{
+    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, agent,
+};
+use crate::fold::row::{RecordKind, RecordRow};
+use crate::words::content::Blob;
+use crate::words::hash::Hash;
+use crate::words::id::{AgentId, EventSeq};
+use crate::words::time::Timestamp;
+use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
+
+/// The tables of one commit.
+struct Writing<'t> {
+    agents: Table<'t, &'static str, u32>,
+    names: Table<'t, u32, &'static str>,
+    log: Table<'t, u64, &'static [u8]>,
+    index: Table<'t, (u32, u64), u64>,
+    heads: Table<'t, u32, (u64, [u8; 32])>,
+    anchors: Table<'t, (u32, u64), [u8; 32]>,
+    list: Table<'t, &'static str, &'static [u8]>,
+    records: Table<'t, (u32, u8, u64), (u64, u64)>,
+    blobs: Table<'t, [u8; 32], &'static [u8]>,
+    transaction: &'t WriteTransaction,
+    /// The log's next key.
+    next: u64,
+    /// A record with its agent's number before it.
+    row: Vec<u8>,
+}
+
+/// Writes every append of the batch that meets its expected heads; the others fail alone.
+pub(super) fn append_all(transaction: &WriteTransaction, batch: &[Append]) -> Result<Outcomes, redb::Error> {
+    let mut writing = Writing::open(transaction)?;
+    batch.iter().map(|append| writing.append(append)).collect()
+}
+
+impl<'t> Writing<'t> {
+    fn open(transaction: &'t WriteTransaction) -> Result<Self, redb::Error> {
+        let log = transaction.open_table(LOG)?;
+        let next = log.last()?.map_or(1, |(key, _)| key.value() + 1);
+        Ok(Self {
+            agents: transaction.open_table(AGENTS)?,
+            names: transaction.open_table(NAMES)?,
+            log,
+            index: transaction.open_table(INDEX)?,
+            heads: transaction.open_table(HEADS)?,
+            anchors: transaction.open_table(ANCHORS)?,
+            list: transaction.open_table(LIST)?,
+            records: transaction.open_table(RECORDS)?,
+            blobs: transaction.open_table(BLOBS)?,
+            transaction,
+            next,
+            row: Vec::new(),
+        })
+    }
+
+    fn append(&mut self, append: &Append) -> Result<Result<(), AppendError>, redb::Error> {
+        for part in &append.parts {
+            let found = self.head(&part.agent)?;
+            if found != part.expected {
+                let (agent, expected) = (part.agent.clone(), part.expected.seq);
+                return Ok(Err(AppendError::Conflict { agent, expected, found: found.seq }));
+            }
+        }
+        for part in &append.parts {
+            self.part(part)?;
+        }
+        for blob in &append.blobs {
+            self.blob(blob)?;
+        }
+        Ok(Ok(()))
+    }
+
+    fn head(&self, agent: &AgentId) -> Result<Head, redb::Error> {
+        let number = self.agents.get(agent.as_str())?.map(|number| number.value());
+        let head = match number {
+            Some(number) => self.heads.get(number)?.map(|head| head_of(head.value())),
+            None => None,
+        };
+        Ok(head.unwrap_or_else(|| chain::genesis(agent)))
+    }
+
+    fn part(&mut self, part: &Part) -> Result<(), redb::Error> {
+        let agent = self.number(&part.agent)?;
+        let mut seq = part.expected.seq;
+        for record in part.records.iter() {
+            seq = seq.next();
+            self.row.clear();
+            self.row.extend_from_slice(&agent.to_le_bytes());
+            self.row.extend_from_slice(record);
+            self.log.insert(self.next, self.row.as_slice())?;
+            self.index.insert((agent, seq.0), self.next)?;
+            self.next += 1;
+        }
+        assert_eq!(seq, part.head.seq, "an append's head is its last record");
+        self.heads.insert(agent, (part.head.seq.0, part.head.hash.0))?;
+        for anchor in &part.anchors {
+            self.anchors.insert((agent, anchor.seq.0), anchor.hash.0)?;
+        }
+        self.derived(agent, part)
+    }
+
+    /// Rows that follow from the state, as far as they changed.
+    fn derived(&mut self, agent: u32, part: &Part) -> Result<(), redb::Error> {
+        if let Some(list) = &part.list {
+            self.list.insert(part.agent.as_str(), list.as_slice())?;
+        }
+        for row in &part.closed {
+            self.records.insert((agent, row.kind.number(), row.number), (row.first.0, row.last.0))?;
+        }
+        match part.due {
+            Some(true) => drop(self.transaction.open_table(DUE)?.insert(agent, ())?),
+            Some(false) => drop(self.transaction.open_table(DUE)?.remove(agent)?),
+            None => {}
+        }
+        if let Some(deadline) = part.deadline {
+            self.deadline(agent, deadline)?;
+        }
+        if let Some(checkpoint) = &part.checkpoint {
+            self.transaction.open_table(CHECKPOINTS)?.insert(agent, checkpoint.as_slice())?;
+        }
+        Ok(())
+    }
+
+    fn deadline(&self, agent: u32, deadline: Option<Timestamp>) -> Result<(), redb::Error> {
+        let mut deadlines = self.transaction.open_table(DEADLINES)?;
+        let mut deadline_of = self.transaction.open_table(DEADLINE_OF)?;
+        let before = match deadline {
+            Some(at) => deadline_of.insert(agent, at.0)?.map(|before| before.value()),
+            None => deadline_of.remove(agent)?.map(|before| before.value()),
+        };
+        if let Some(before) = before {
+            deadlines.remove((before, agent))?;
+        }
+        if let Some(at) = deadline {
+            deadlines.insert((at.0, agent), ())?;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, agent: &AgentId) -> Result<u32, redb::Error> {
+        if let Some(number) = self.agents.get(agent.as_str())? {
+            return Ok(number.value());
+        }
+        let number = self.names.last()?.map_or(1, |(number, _)| number.value() + 1);
+        self.agents.insert(agent.as_str(), number)?;
+        self.names.insert(number, agent.as_str())?;
+        Ok(number)
+    }
+
+    fn blob(&mut self, blob: &Blob) -> Result<(), redb::Error> {
+        if self.blobs.get(blob.hash.0)?.is_none() {
+            self.blobs.insert(blob.hash.0, blob.bytes.as_slice())?;
+        }
+        Ok(())
+    }
+}
+
+fn head_of((seq, hash): (u64, [u8; 32])) -> Head {
+    Head { seq: EventSeq(seq), hash: Hash(hash) }
+}
+
+pub(super) fn head(transaction: &ReadTransaction, id: &AgentId) -> Result<Option<Head>, redb::Error> {
+    let Some(number) = agent(transaction, id.as_str())? else { return Ok(None) };
+    Ok(transaction.open_table(HEADS)?.get(number)?.map(|head| head_of(head.value())))
+}
+
+/// A record whose place in the log holds another agent's, or none, ends the answer: the reader tells the damage.
+pub(super) fn records(
+    transaction: &ReadTransaction,
+    id: &AgentId,
+    after: EventSeq,
+    until: EventSeq,
+) -> Result<Records, redb::Error> {
+    let mut records = Records::default();
+    let Some(number) = agent(transaction, id.as_str())? else { return Ok(records) };
+    let (index, log) = (transaction.open_table(INDEX)?, transaction.open_table(LOG)?);
+    let mut expected = after;
+    for entry in index.range((number, after.0 + 1)..=(number, until.0))? {
+        let (key, place) = entry?;
+        expected = expected.next();
+        let Some(row) = log.get(place.value())?.filter(|_| key.value().1 == expected.0) else { break };
+        let Some(record) = row.value().strip_prefix(&number.to_le_bytes()) else { break };
+        records.push(record);
+    }
+    Ok(records)
+}
+
+pub(super) fn anchor(transaction: &ReadTransaction, id: &AgentId, seq: EventSeq) -> Result<Option<Hash>, redb::Error> {
+    let Some(number) = agent(transaction, id.as_str())? else { return Ok(None) };
+    Ok(transaction.open_table(ANCHORS)?.get((number, seq.0))?.map(|hash| Hash(hash.value())))
+}
+
+pub(super) fn checkpoint(transaction: &ReadTransaction, id: &AgentId) -> Result<Option<Vec<u8>>, redb::Error> {
+    let Some(number) = agent(transaction, id.as_str())? else { return Ok(None) };
+    Ok(transaction.open_table(CHECKPOINTS)?.get(number)?.map(|bytes| bytes.value().to_vec()))
+}
+
+pub(super) fn blob(transaction: &ReadTransaction, hash: &Hash) -> Result<Option<Vec<u8>>, redb::Error> {
+    Ok(transaction.open_table(BLOBS)?.get(hash.0)?.map(|bytes| bytes.value().to_vec()))
+}
+
+pub(super) fn list(
+    transaction: &ReadTransaction,
+    after: Option<&AgentId>,
+    limit: usize,
+) -> Result<Vec<(AgentId, Vec<u8>)>, redb::Error> {
+    let table = transaction.open_table(LIST)?;
+    let after = after.map_or("", AgentId::as_str);
+    let mut rows = Vec::new();
+    for entry in table.range(after..)?.take(limit + 1) {
+        let (id, row) = entry?;
+        if id.value() != after && rows.len() < limit {
+            rows.push((agent_id(id.value())?, row.value().to_vec()));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn due(transaction: &ReadTransaction) -> Result<Vec<AgentId>, redb::Error> {
+    let names = transaction.open_table(NAMES)?;
+    let mut agents = Vec::new();
+    for entry in transaction.open_table(DUE)?.iter()? {
+        agents.extend(named(&names, entry?.0.value())?);
+    }
+    Ok(agents)
+}
+
+pub(super) fn deadlines(transaction: &ReadTransaction) -> Result<Vec<(Timestamp, AgentId)>, redb::Error> {
+    let names = transaction.open_table(NAMES)?;
+    let mut rows = Vec::new();
+    for entry in transaction.open_table(DEADLINES)?.iter()? {
+        let (at, number) = entry?.0.value();
+        rows.extend(named(&names, number)?.map(|agent| (Timestamp(at), agent)));
+    }
+    Ok(rows)
+}
+
+fn named(names: &impl ReadableTable<u32, &'static str>, number: u32) -> Result<Option<AgentId>, redb::Error> {
+    names.get(number)?.map(|name| agent_id(name.value())).transpose()
+}
+
+fn agent_id(text: &str) -> Result<AgentId, redb::Error> {
+    AgentId::parse(text).map_err(|error| redb::Error::Corrupted(format!("{text:?} is no agent id: {error}")))
+}
+
+pub(super) fn records_closed(
+    transaction: &ReadTransaction,
+    id: &AgentId,
+    kind: RecordKind,
+    before: u64,
+    limit: usize,
+) -> Result<Vec<RecordRow>, redb::Error> {
+    let Some(agent) = agent(transaction, id.as_str())? else { return Ok(Vec::new()) };
+    let table = transaction.open_table(RECORDS)?;
+    let mut rows = Vec::new();
+    for entry in table.range((agent, kind.number(), 0)..(agent, kind.number(), before))?.rev().take(limit) {
+        let (key, row) = entry?;
+        let (first, last) = row.value();
+        rows.push(RecordRow { kind, number: key.value().2, first: EventSeq(first), last: EventSeq(last) });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,61 @@
+//! The tables of the file. Agents are numbered in it, so that keys stay short.
+
+use redb::{ReadTransaction, TableDefinition, WriteTransaction};
+
+/// Numbers kept beside the ledgers: the format and the boots.
+pub const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
+/// Agent id to its number in this file.
+pub const AGENTS: TableDefinition<&str, u32> = TableDefinition::new("agents");
+pub const NAMES: TableDefinition<u32, &str> = TableDefinition::new("names");
+/// All records in commit order: the agent's number in four little-endian bytes, then the record.
+pub const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
+/// (agent, event_seq) to the record's place in the log.
+pub const INDEX: TableDefinition<(u32, u64), u64> = TableDefinition::new("index");
+/// The authority on where a ledger ends: event_seq and link.
+pub const HEADS: TableDefinition<u32, (u64, [u8; 32])> = TableDefinition::new("heads");
+/// Links kept for reading from the middle.
+pub const ANCHORS: TableDefinition<(u32, u64), [u8; 32]> = TableDefinition::new("anchors");
+/// List entries, in the order of ids.
+pub const LIST: TableDefinition<&str, &[u8]> = TableDefinition::new("list");
+/// Agents to be woken at boot.
+pub const DUE: TableDefinition<u32, ()> = TableDefinition::new("due");
+/// (time, agent), and the time of each agent.
+pub const DEADLINES: TableDefinition<(i64, u32), ()> = TableDefinition::new("deadlines");
+pub const DEADLINE_OF: TableDefinition<u32, i64> = TableDefinition::new("deadline_of");
+/// (agent, kind, number) to the first and the last event of a record that is closed.
+pub const RECORDS: TableDefinition<(u32, u8, u64), (u64, u64)> = TableDefinition::new("records");
+pub const CHECKPOINTS: TableDefinition<u32, &[u8]> = TableDefinition::new("checkpoints");
+pub const BLOBS: TableDefinition<[u8; 32], &[u8]> = TableDefinition::new("blobs");
+
+/// Opens every table once, so that readers find them.
+pub(super) fn create(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+    transaction.open_table(NUMBERS)?;
+    transaction.open_table(AGENTS)?;
+    transaction.open_table(NAMES)?;
+    transaction.open_table(LOG)?;
+    transaction.open_table(INDEX)?;
+    transaction.open_table(HEADS)?;
+    transaction.open_table(ANCHORS)?;
+    transaction.open_table(LIST)?;
+    transaction.open_table(DUE)?;
+    transaction.open_table(DEADLINES)?;
+    transaction.open_table(DEADLINE_OF)?;
+    transaction.open_table(RECORDS)?;
+    transaction.open_table(CHECKPOINTS)?;
+    transaction.open_table(BLOBS)?;
+    Ok(())
+}
+
+pub(super) fn number(transaction: &ReadTransaction, name: &str) -> Result<Option<u64>, redb::Error> {
+    Ok(transaction.open_table(NUMBERS)?.get(name)?.map(|value| value.value()))
+}
+
+pub(super) fn set_number(transaction: &WriteTransaction, name: &str, value: u64) -> Result<(), redb::Error> {
+    transaction.open_table(NUMBERS)?.insert(name, value)?;
+    Ok(())
+}
+
+/// The number of an agent in this file.
+pub(super) fn agent(transaction: &ReadTransaction, id: &str) -> Result<Option<u32>, redb::Error> {
+    Ok(transaction.open_table(AGENTS)?.get(id)?.map(|number| number.value()))
+}
