@@ -1,2 +1,3 @@
 //! The runtime.
 pub mod model;
+pub mod process;
