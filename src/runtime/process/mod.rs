@@ -1,5 +1,258 @@
 //! Commands that outlive the daemon. Linux only.
+//!
+//! Each command runs under a supervisor of its own: `holon supervise FOLDER`, in its own session, with nothing of the
+//! daemon's but the run folder (`folder.rs`). The supervisor keeps the output and the exit; the daemon may die at any
+//! point and the next one finds the execution again ([`Processes::find`]).
+//!
+//! **Invariant:** a run folder leads to at most one execution, and its end is one of: an exit record; lost; never begun.
 
 mod environment;
+mod excerpt;
+mod folder;
+mod leftover;
+mod output;
+mod proc;
+mod running;
+mod supervise;
+mod watch;
 
 pub use environment::{AGENT_ID_VARIABLE, command_environment, of_the_daemon};
+pub use excerpt::Excerpt;
+pub use folder::{FolderError, Spec};
+pub use running::{InputError, Running};
+pub use supervise::supervise;
+
+use crate::events::task::Exit;
+use folder::{Begun, ExitRecord, Folder, Standing};
+use nix::libc;
+use output::View;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The run folders under one root, and the program that supervises them.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    run_root: PathBuf,
+    program: PathBuf,
+}
+
+/// What became of an execution.
+#[derive(Debug)]
+pub enum Found {
+    Running(Running),
+    Ended(Ended),
+    /// It did not begin, and never will.
+    NeverBegan,
+    /// It began, and its end is unknown: its supervisor was killed, or the machine went down.
+    Lost(Ended),
+}
+
+impl From<Ended> for Found {
+    fn from(ended: Ended) -> Self {
+        if ended.exit == Exit::Lost { Self::Lost(ended) } else { Self::Ended(ended) }
+    }
+}
+
+/// The end of an execution, with all there is to be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub exit: Exit,
+    /// From the command's start to its own end; none when it is unknown.
+    pub duration_ms: Option<u64>,
+    /// Bytes that the command wrote, kept or not.
+    pub output_bytes: u64,
+    /// Whether the file at `output` lacks some of them.
+    pub cut: bool,
+    /// The kept output: head, a line about what is missing, tail. Not there if the command was not started.
+    pub output: PathBuf,
+    /// Descendants that not even SIGKILL could end.
+    pub survivors: u32,
+}
+
+/// Why a command was not launched. Nothing of it runs.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("the supervisor {program}: {source}")]
+    Spawn { program: PathBuf, source: io::Error },
+}
+
+impl Processes {
+    /// Run folders are made in `run_root`, which must exist; `program` is our own binary when it is not given.
+    ///
+    /// Descriptors that this process has inherited are marked close-on-exec: a supervisor outlives us, and must not hold
+    /// open what belongs to whoever started us.
+    ///
+    /// # Errors
+    /// When the paths cannot be made absolute, our own binary cannot be found, or the kernel is older than 5.11.
+    pub fn new(run_root: &Path, program: Option<&Path>) -> io::Result<Self> {
+        keep_descriptors_to_ourselves()?;
+        let program = program.map_or_else(std::env::current_exe, std::path::absolute)?;
+        Ok(Self { run_root: std::path::absolute(run_root)?, program })
+    }
+
+    /// Starts a supervisor for `spec`. `name` is a plain file name that is not in use.
+    ///
+    /// Needs a tokio runtime, and blocks for a few file system calls and a spawn, none of which wait for the disk.
+    ///
+    /// # Errors
+    /// When the run folder or the process cannot be made; the name may be used by now.
+    pub fn launch(&self, name: &str, spec: &Spec) -> Result<Running, LaunchError> {
+        let folder = self.folder(name);
+        folder.create(spec)?;
+        let mut child = self.spawn(&folder)?;
+        Running::hold(folder, child.id().cast_signed()).map_err(|error| {
+            end_child(&mut child);
+            error.into()
+        })
+    }
+
+    fn spawn(&self, folder: &Folder) -> Result<Child, LaunchError> {
+        let log = File::create_new(folder.log()).map_err(FolderError::io(&folder.log()))?;
+        let mut command = Command::new(&self.program);
+        command.arg("supervise").arg(folder.path()).env_clear().current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.spawn().map_err(|source| LaunchError::Spawn { program: self.program.clone(), source })
+    }
+
+    /// Finds an execution again, whoever launched it. A launch that has not begun by then will not begin any more.
+    ///
+    /// Needs a tokio runtime, and blocks for a few file system calls.
+    ///
+    /// # Errors
+    /// When the run folder cannot be read or written, or its supervisor cannot be watched from here.
+    pub fn find(&self, name: &str) -> Result<Found, FolderError> {
+        let folder = self.folder(name);
+        if !folder.path().exists() {
+            return Ok(Found::NeverBegan);
+        }
+        loop {
+            match folder.standing()? {
+                Standing::Unclaimed => drop(folder.abandon()?),
+                Standing::Abandoned => return Ok(Found::NeverBegan),
+                Standing::Gone(begun) => return Ok(Found::from(end_of(&folder, &begun)?)),
+                Standing::Held(begun) => {
+                    if let Some(running) = Running::adopt(&folder, &begun)? {
+                        return Ok(Found::Running(running));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows what an execution has written so far, or wrote, in at most `bytes_max` bytes of text.
+    ///
+    /// # Errors
+    /// When the run folder cannot be read.
+    pub fn output_so_far(&self, name: &str, bytes_max: usize) -> Result<Excerpt, FolderError> {
+        let folder = self.folder(name);
+        let ended = folder.exit()?.map(|record| record.output);
+        let view = View::open(folder.path(), ended);
+        let shown =
+            view.and_then(|view| view.map_or(Ok(Excerpt::default()), |view| excerpt::excerpt(&view, bytes_max)));
+        shown.map_err(FolderError::io(&output::output_path(folder.path())))
+    }
+
+    /// Forgets an execution that has ended and whose end is durable elsewhere.
+    ///
+    /// # Errors
+    /// When something of the folder cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), FolderError> {
+        let folder = self.folder(name);
+        match fs::remove_dir_all(folder.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(FolderError::io(folder.path())),
+        }
+    }
+
+    /// The names of all run folders, in order.
+    ///
+    /// # Errors
+    /// When the run root cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, FolderError> {
+        let read = || fs::read_dir(&self.run_root)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let names = read().map_err(FolderError::io(&self.run_root))?;
+        // A name that is not UTF-8 is none of ours.
+        let mut names = names.into_iter().filter_map(|name| name.into_string().ok()).collect::<Vec<_>>();
+        names.sort();
+        Ok(names)
+    }
+
+    fn folder(&self, name: &str) -> Folder {
+        let path = Path::new(name);
+        assert!(path.file_name() == Some(path.as_os_str()), "a run's name is a plain file name: {name}");
+        Folder::new(self.run_root.join(name))
+    }
+}
+
+fn keep_descriptors_to_ourselves() -> io::Result<()> {
+    const FIRST_AFTER_STREAMS: libc::c_uint = 3;
+    let (all, mark) = (libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    // SAFETY: nothing is closed; the flags of descriptors are no memory.
+    let marked = unsafe { libc::syscall(libc::SYS_close_range, FIRST_AFTER_STREAMS, all, mark) };
+    if marked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The end of an execution whose supervisor is gone, begun or not.
+fn settle(folder: &Folder) -> Result<Ended, FolderError> {
+    loop {
+        match folder.standing()? {
+            Standing::Unclaimed => drop(folder.abandon()?),
+            Standing::Abandoned => return never_began(folder),
+            Standing::Gone(begun) => return end_of(folder, &begun),
+            Standing::Held(begun) => {
+                return Err(FolderError::Foreign { path: folder.path().to_owned(), pid: begun.pid });
+            }
+        }
+    }
+}
+
+fn never_began(folder: &Folder) -> Result<Ended, FolderError> {
+    let reason = format!("its supervisor did not begin: {}", folder.log_text()?);
+    Ok(Ended {
+        exit: Exit::NotStarted(reason),
+        duration_ms: Some(0),
+        output_bytes: 0,
+        cut: false,
+        output: output::output_path(folder.path()),
+        survivors: 0,
+    })
+}
+
+fn end_of(folder: &Folder, begun: &Begun) -> Result<Ended, FolderError> {
+    match folder.exit()? {
+        Some(record) => Ok(ended(folder, record)),
+        None => lost(folder, begun),
+    }
+}
+
+fn ended(folder: &Folder, record: ExitRecord) -> Ended {
+    Ended {
+        exit: record.end.into(),
+        duration_ms: Some(record.duration_ms),
+        output_bytes: record.output.bytes,
+        cut: record.output.left_out_bytes() > 0,
+        output: output::output_path(folder.path()),
+        survivors: record.survivors,
+    }
+}
+
+/// The head of the output is all that is in its file; [`Processes::output_so_far`] still finds the tail.
+fn lost(folder: &Folder, begun: &Begun) -> Result<Ended, FolderError> {
+    leftover::end(begun, &folder.spec()?).map_err(FolderError::io(Path::new("/proc")))?;
+    let output = output::output_path(folder.path());
+    let view = View::open(folder.path(), None).map_err(FolderError::io(&output))?;
+    let extent = view.map(|view| view.extent()).unwrap_or_default();
+    let cut = extent.bytes > extent.head_bytes;
+    Ok(Ended { exit: Exit::Lost, duration_ms: None, output_bytes: extent.bytes, cut, output, survivors: 0 })
+}
+
+/// Ends a supervisor that cannot be waited for; its command goes with it.
+fn end_child(child: &mut Child) {
+    if let Err(error) = child.kill().and_then(|()| child.wait()) {
+        tracing::warn!(%error, pid = child.id(), "a supervisor could not be ended");
+    }
+}

@@ -1,0 +1,161 @@
+//! The body of `holon supervise FOLDER`: one command, from its claim to its exit record.
+//!
+//! One thread, no async runtime: a supervisor costs little and has nothing of the daemon's to lose.
+
+use super::folder::{End, ExitRecord, Folder, FolderError, Spec};
+use super::output::{Extent, Writer};
+use super::watch::{Running, Watch};
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::process as sys;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, PipeWriter, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+const SHELL_DEFAULT: &str = "/bin/sh";
+
+/// Why a supervisor could not do its work. It goes to the log in the run folder.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SuperviseError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("{attempted}: {source}")]
+    System { attempted: &'static str, source: io::Error },
+}
+
+impl SuperviseError {
+    pub(super) fn system<E: Into<io::Error>>(attempted: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::System { attempted, source: source.into() }
+    }
+}
+
+/// Why a command was not started. It becomes the recorded reason.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error("the working folder {0} is not an absolute path")]
+    RelativeWorkdir(PathBuf),
+    #[error("the working folder {0}: {1}")]
+    Workdir(PathBuf, io::Error),
+    #[error("the output file: {0}")]
+    Output(io::Error),
+    #[error("its input and output: {0}")]
+    Pipes(io::Error),
+    #[error("the shell {0}: {1}")]
+    Shell(String, io::Error),
+}
+
+/// Runs what `folder` asks for, if nobody has claimed it, and records how it ended.
+///
+/// The signals, the session and the children of the whole process become the supervisor's: it has nothing else to do.
+#[must_use]
+pub fn supervise(folder: &Path) -> ExitCode {
+    match run(folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log(format_args!("holon supervise {}: {error}", folder.display()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes a line to the supervisor's log. The log may be on the very disk that is full: the line is lost then, and the
+/// command goes on.
+pub(super) fn log(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn run(path: &Path) -> Result<(), SuperviseError> {
+    let signals = take_signals().map_err(SuperviseError::system("taking the signals"))?;
+    stand_alone().map_err(SuperviseError::system("becoming the reaper of all descendants"))?;
+    let folder = Folder::new(path.to_owned());
+    let spec = folder.spec()?;
+    let exit = folder.reserve_exit()?;
+    let Some(_claim) = folder.begin(spec.attempt)? else { return Ok(exit.discard()?) };
+    let record = match start(&folder, &spec) {
+        Ok(running) => Watch::new(running, signals, spec.grace_ms).run()?,
+        Err(reason) => not_started(&reason),
+    };
+    Ok(exit.record(&record)?)
+}
+
+/// Blocks every signal and reads the two that matter, so that a hang-up or an interrupt does nothing.
+/// What the daemon was told to ignore is forgotten, since commands would inherit it and reaping would break.
+fn take_signals() -> nix::Result<SignalFd> {
+    SigSet::all().thread_block()?;
+    let settable = |signal: &Signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP);
+    for each in Signal::iterator().filter(settable) {
+        // SAFETY: the default action is no code of ours.
+        unsafe { signal(each, SigHandler::SigDfl) }?;
+    }
+    let wanted = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
+    SignalFd::with_flags(&wanted, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+}
+
+/// Leaves the daemon's session, and takes in every descendant whose parent dies.
+fn stand_alone() -> rustix::io::Result<()> {
+    match sys::setsid() {
+        // The leader of a group, as when a shell starts us by hand, has a session that it cannot leave.
+        Err(rustix::io::Errno::PERM) => {}
+        left => drop(left?),
+    }
+    sys::set_child_subreaper(Some(sys::getpid()))
+}
+
+fn not_started(reason: &StartError) -> ExitRecord {
+    ExitRecord { end: End::NotStarted(reason.to_string()), duration_ms: 0, output: Extent::default(), survivors: 0 }
+}
+
+fn start(folder: &Folder, spec: &Spec) -> Result<Running, StartError> {
+    check_workdir(&spec.workdir)?;
+    let output = Writer::create(folder.path(), spec.output_bytes_max).map_err(StartError::Output)?;
+    let (pipe, written) = io::pipe().map_err(StartError::Pipes)?;
+    rustix::io::ioctl_fionbio(&pipe, true).map_err(|error| StartError::Pipes(error.into()))?;
+    let (input, input_kept_open) = input(folder, spec).map_err(StartError::Pipes)?;
+    let command = spawn(spec, input, written)?;
+    Ok(Running { command: command.id().cast_signed(), pipe, output, input_kept_open })
+}
+
+fn check_workdir(workdir: &Path) -> Result<(), StartError> {
+    if !workdir.is_absolute() {
+        return Err(StartError::RelativeWorkdir(workdir.to_owned()));
+    }
+    let found = workdir.metadata().map_err(|error| StartError::Workdir(workdir.to_owned(), error))?;
+    if found.is_dir() {
+        return Ok(());
+    }
+    Err(StartError::Workdir(workdir.to_owned(), io::ErrorKind::NotADirectory.into()))
+}
+
+/// The command's input, and what must stay open so that it never sees an end while daemons come and go.
+fn input(folder: &Folder, spec: &Spec) -> io::Result<(Stdio, Option<File>)> {
+    if !spec.accepts_input {
+        return Ok((Stdio::null(), None));
+    }
+    let kept_open = File::options().read(true).write(true).open(folder.stdin())?;
+    Ok((File::open(folder.stdin())?.into(), Some(kept_open)))
+}
+
+fn spawn(spec: &Spec, input: Stdio, output: PipeWriter) -> Result<Child, StartError> {
+    let shell = spec.shell.as_deref().unwrap_or(SHELL_DEFAULT);
+    let errors = output.try_clone().map_err(StartError::Pipes)?;
+    let mut command = Command::new(shell);
+    command.arg(if spec.login { "-lc" } else { "-c" }).arg(&spec.cmd);
+    command.current_dir(&spec.workdir).env_clear().envs(&spec.environment);
+    command.stdin(input).stdout(output).stderr(errors).process_group(0);
+    let supervisor = sys::getpid();
+    // SAFETY: between fork and exec there are only system calls, and nothing is allocated.
+    unsafe { command.pre_exec(move || prepare(supervisor)) };
+    command.spawn().map_err(|error| StartError::Shell(shell.to_owned(), error))
+}
+
+/// Ties the command's life to its supervisor's, and gives it the usual signals.
+fn prepare(supervisor: sys::Pid) -> io::Result<()> {
+    sys::set_parent_process_death_signal(Some(sys::Signal::KILL))?;
+    if sys::getppid() != Some(supervisor) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(SigSet::empty().thread_set_mask()?)
+}
