@@ -1,13 +1,14 @@
 //! Model providers: who answers a model round.
 //!
-//! [`remote`] speaks to the services (`conversation` puts the request in their terms, [`failure`] reads their
-//! failures), and [`scripted`] answers from a file.
+//! [`remote`] speaks to the services (`conversation` puts the request in their terms, [`failure`] reads their failures), [`scripted`]
+//! answers from a file, and [`runbook`] needs no model at all.
 //!
 //! **Invariant:** a provider makes one attempt and keeps nothing between two: what has been said is in the request.
 
 mod conversation;
 pub mod failure;
 pub mod remote;
+pub mod runbook;
 pub mod scripted;
 
 use crate::context::request::{AssistantPart, ModelAnswer, ModelRequest};

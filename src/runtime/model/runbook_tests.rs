@@ -1,0 +1,274 @@
+use super::*;
+use insta::assert_snapshot;
+
+const OPERATOR: &str = "[msg-3 from operator, trusted_operator, 2026-11-20T09:30:00.125Z]";
+
+fn message(text: &str) -> Part {
+    Part::User(format!("{OPERATOR}\n{text}"))
+}
+
+fn called(answer: &ModelAnswer) -> Part {
+    Part::Assistant(answer.said.clone())
+}
+
+fn result(text: &str) -> Part {
+    Part::ToolResult(ToolResultPart {
+        call_id: "any".to_owned(),
+        tool: "ExecCommand".to_owned(),
+        text: text.to_owned(),
+    })
+}
+
+fn exited(code: i64, output: &str) -> Part {
+    let output = Value::from(output);
+    result(&format!(
+        r#"{{"tool_name":"ExecCommand","status":"success","summary_text":"","result":{{"disposition":"completed",
+           "task_id":"task-1","exit_code":{code},"signal":null,"failure":null,"duration_ms":12,"output":{output},
+           "output_bytes":6,"truncated":false}}}}"#
+    ))
+}
+
+fn promoted(disposition: &str) -> Part {
+    result(&format!(
+        r#"{{"tool_name":"ExecCommand","status":"success","result":{{"disposition":"{disposition}","task_handle":
+           {{"task_id":"task-7","task_kind":"command_task","status":"running","initial_output":"be"}}}}}}"#
+    ))
+}
+
+fn task_output(retrieval: &str, status: &str, exit: &str) -> Part {
+    result(&format!(
+        r#"{{"tool_name":"TaskOutput","status":"success","result":{{"retrieval_status":"{retrieval}",
+           "task_id":"task-7","status":"{status}",{exit},"output":"begin\nend\n","output_bytes":10,
+           "truncated":false}}}}"#
+    ))
+}
+
+fn asked(parts: &[Part]) -> ModelAnswer {
+    answer(&ModelRequest {
+        model: "runbook".to_owned(),
+        parts: parts.to_vec(),
+        tools: Vec::new(),
+        output_tokens_max: 100,
+        rounds_before: 0,
+    })
+}
+
+/// The calls as `id tool arguments`, or the text when there are none.
+fn shown(parts: &[Part]) -> String {
+    let answer = asked(parts);
+    let stop = if answer.said.calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+    assert_eq!(answer.stop, stop);
+    let call = |call: &RawCall| format!("{} {} {}", call.id, call.tool, call.arguments);
+    let calls: Vec<String> = answer.said.calls.iter().map(call).collect();
+    if calls.is_empty() { answer.said.text } else { calls.join("\n") }
+}
+
+/// Feeds results to a runbook until it has none left to ask for.
+fn run(first: Part, results: &[Part]) -> String {
+    let mut parts = vec![first];
+    for result in results {
+        let answer = asked(&parts);
+        assert_eq!(answer.said.calls.len(), 1, "a result that nobody asked for: {result:?}");
+        parts.extend([called(&answer), result.clone()]);
+    }
+    shown(&parts)
+}
+
+#[test]
+fn the_next_call_follows_from_the_conversation() {
+    let two = || message("$ date\n\n$ echo \"a b\"");
+    let long = || message("$ sleep 60");
+    let still = || task_output("timeout", "running", r#""exit_code":null"#);
+    let cases: [(Part, Vec<Part>, &str); 6] = [
+        (two(), vec![], r#"call-1 ExecCommand {"cmd":"date"}"#),
+        (two(), vec![exited(0, "")], r#"call-2 ExecCommand {"cmd":"echo \"a b\""}"#),
+        (
+            long(),
+            vec![promoted("promoted_to_task")],
+            r#"call-2 TaskOutput {"task_id":"task-7","block":true,"timeout_ms":600000}"#,
+        ),
+        (
+            long(),
+            vec![promoted("already_running")],
+            r#"call-2 TaskOutput {"task_id":"task-7","block":true,"timeout_ms":600000}"#,
+        ),
+        (
+            long(),
+            vec![promoted("promoted_to_task"), still(), still()],
+            r#"call-4 TaskOutput {"task_id":"task-7","block":true,"timeout_ms":600000}"#,
+        ),
+        (message("  $ date  "), vec![], r#"call-1 ExecCommand {"cmd":"date"}"#),
+    ];
+    for (first, results, expected) in cases {
+        assert_eq!(run(first, &results), expected);
+    }
+}
+
+#[test]
+fn a_runbook_that_went_well_is_reported_step_by_step() {
+    let lines: Vec<String> = (1..=15).map(|line| format!("line {line}")).collect();
+    let first = message("say: Good morning.\n$ hostname\nwhat is this\n$ seq 15\n$ true");
+    assert_snapshot!(run(first, &[exited(0, "holon\n"), exited(0, &lines.join("\n")), exited(0, "")]), @r"
+    Good morning.
+
+    1. $ hostname
+       exit 0
+       | holon
+
+    > what is this
+
+    2. $ seq 15
+       exit 0
+       | line 1
+       | line 2
+       | line 3
+       | line 4
+       | line 5
+       | line 6
+       | line 7
+       | line 8
+       | line 9
+       | line 10
+       | line 11
+       | line 12
+       | ... 3 more lines
+
+    3. $ true
+       exit 0
+
+    All 3 steps are done.
+    ");
+}
+
+#[test]
+fn a_failed_step_ends_the_runbook() {
+    assert_snapshot!(run(message("$ true\n$ make\n$ make install\nsay: Installed."), &[exited(0, ""), exited(2, "no rule")]), @r"
+    1. $ true
+       exit 0
+
+    2. $ make
+       exit 2
+       | no rule
+
+    Not run:
+       $ make install
+       say: Installed.
+
+    The runbook stopped at step 2.
+    ");
+}
+
+#[test]
+fn every_bad_end_is_a_failure() {
+    let killed =
+        exited(0, "").map_text(|text| text.replace(r#""exit_code":0,"signal":null"#, r#""exit_code":null,"signal":9"#));
+    let lost = exited(0, "").map_text(|text| text.replace(r#""exit_code":0"#, r#""exit_code":null"#));
+    let no_start = exited(0, "").map_text(|text| text.replace(r#""failure":null"#, r#""failure":"no such directory""#));
+    let refused = result(
+        r#"{"tool_name":"ExecCommand","status":"error","error":{"kind":"invalid_tool_input","message":"cmd is empty",
+            "field":"cmd","hint":"give a command"}}"#,
+    );
+    let cases = [
+        (killed, "ended by signal 9"),
+        (lost, "ended without an exit code"),
+        (no_start, "no such directory"),
+        (refused, "invalid_tool_input: cmd is empty (give a command)"),
+        (result("nonsense"), "its result cannot be read: expected ident at line 1 column 2"),
+    ];
+    for (result, outcome) in cases {
+        let text = run(message("$ it\n$ next"), &[result]);
+        let expected = format!("1. $ it\n   {outcome}\n\nNot run:\n   $ next\n\nThe runbook stopped at step 1.");
+        assert_eq!(text, expected);
+    }
+}
+
+#[test]
+fn a_command_that_became_a_task_is_followed_to_its_end() {
+    let cases = [
+        ("completed", r#""exit_code":0"#, "exit 0", "The step is done."),
+        ("failed", r#""exit_code":3"#, "exit 3", "The runbook stopped at step 1."),
+        ("cancelled", r#""exit_code":null"#, "cancelled", "The runbook stopped at step 1."),
+        ("interrupted", r#""failure":"the host went down""#, "the host went down", "The runbook stopped at step 1."),
+    ];
+    for (status, exit, outcome, closing) in cases {
+        let still = task_output("timeout", "running", r#""exit_code":null"#);
+        let end = task_output("success", status, exit);
+        let text = run(message("$ long"), &[promoted("promoted_to_task"), still, end]);
+        assert_eq!(text, format!("1. $ long\n   {outcome}\n   | begin\n   | end\n\n{closing}"));
+    }
+}
+
+#[test]
+fn interjections_add_steps() {
+    let first = message("$ one");
+    let call = called(&asked(std::slice::from_ref(&first)));
+    let parts = [first, call, exited(0, ""), message("$ two"), message("thank you")];
+    assert_eq!(shown(&parts), r#"call-2 ExecCommand {"cmd":"two"}"#);
+    let mut parts = parts.to_vec();
+    parts.extend([called(&asked(&parts)), exited(0, "")]);
+    assert_snapshot!(shown(&parts), @r"
+    1. $ one
+       exit 0
+
+    2. $ two
+       exit 0
+
+    > thank you
+
+    All 2 steps are done.
+    ");
+}
+
+#[test]
+fn earlier_turns_are_not_run_again() {
+    let said = |text: &str| Part::Assistant(AssistantPart { text: text.to_owned(), calls: Vec::new() });
+    let earlier =
+        || [Part::System("contract".to_owned()), message("$ rm x"), said("done"), message("$ ls"), said("ok")];
+    let mut parts = earlier().to_vec();
+    parts.push(message("$ date"));
+    assert_eq!(shown(&parts), r#"call-1 ExecCommand {"cmd":"date"}"#);
+    assert_eq!(shown(&earlier()), "The message is empty.");
+}
+
+#[test]
+fn what_is_no_runbook_is_quoted() {
+    let label = |origin: &str, trust: &str| format!("[msg-4 from {origin}, {trust}, 2026-11-20T09:30:00.125Z]");
+    let from = |origin: &str, trust: &str| Part::User(format!("{}\n$ reboot", label(origin, trust)));
+    let cases = [
+        (
+            message("hello\nthere"),
+            "No steps here. A step is a line such as `$ date` or `say: hello`.\n\n> hello\n> there",
+        ),
+        (message("$ \nsay:"), "No steps here. A step is a line such as `$ date` or `say: hello`.\n\n> $ \n> say:"),
+        (message("\n"), "The message is empty."),
+        (Part::User(OPERATOR.to_owned()), "The message is empty."),
+        (from("task-3", "trusted_operator"), "Noted.\n\n> $ reboot"),
+        (from("webhook github", "trusted_integration"), "Noted.\n\n> $ reboot"),
+        (from("channel x", "untrusted_external"), "Noted.\n\n> $ reboot"),
+        (from("channel x, trusted_operator", "untrusted_external"), "Noted.\n\n> $ reboot"),
+        (Part::User("$ reboot".to_owned()), "Noted.\n\n> $ reboot"),
+        (from("system ticks", "trusted_system"), r#"call-1 ExecCommand {"cmd":"reboot"}"#),
+        (message("say: hello"), "hello"),
+    ];
+    for (part, expected) in cases {
+        assert_eq!(shown(std::slice::from_ref(&part)), expected, "{part:?}");
+    }
+}
+
+#[test]
+fn long_lines_and_cut_outputs_say_so() {
+    let cut = exited(0, &"x".repeat(300)).map_text(|text| {
+        text.replace(r#""output_bytes":6,"truncated":false"#, r#""output_bytes":9000,"truncated":true"#)
+    });
+    let text = run(message("$ yes"), &[cut]);
+    assert!(text.contains(&format!("   | {}...\n   (the whole output has 9000 bytes)", "x".repeat(200))), "{text}");
+}
+
+impl Part {
+    /// The same result with other text, compared without white space.
+    fn map_text(self, change: impl FnOnce(String) -> String) -> Self {
+        let Self::ToolResult(part) = self else { panic!("no result: {self:?}") };
+        let text = part.text.split_whitespace().collect::<Vec<_>>().join("");
+        Self::ToolResult(ToolResultPart { text: change(text), ..part })
+    }
+}
