@@ -1,10 +1,12 @@
 //! Model providers: who answers a model round.
 //!
-//! [`remote`] speaks to the services (`conversation` puts the request in their terms, [`failure`] reads their failures), [`scripted`]
+//! [`catalog`] finds the provider that a reference such as `anthropic/claude-sonnet-4-5` names. [`remote`] speaks to
+//! the services (`conversation` puts the request in their terms, [`failure`] reads their failures), [`scripted`]
 //! answers from a file, and [`runbook`] needs no model at all.
 //!
 //! **Invariant:** a provider makes one attempt and keeps nothing between two: what has been said is in the request.
 
+pub mod catalog;
 mod conversation;
 pub mod failure;
 pub mod remote;
