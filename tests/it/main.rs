@@ -1,1 +1,5 @@
+//! The one test binary. Each module tells the stories of one subject.
+
+mod model;
+mod model_server;
 mod process;
