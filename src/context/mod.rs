@@ -23,6 +23,8 @@ use std::collections::BTreeMap;
 /// What the events and hashes that a prompt needs hold.
 #[derive(Debug, Default)]
 pub struct Contents {
+    /// The events that were asked for, read or not.
+    pub asked: Vec<EventSeq>,
     pub events: BTreeMap<EventSeq, Envelope>,
     pub blobs: BTreeMap<Hash, Vec<u8>>,
 }

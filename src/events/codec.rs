@@ -52,6 +52,11 @@ pub fn decode(bytes: &[u8]) -> Result<Envelope, CodecError> {
     Ok(Envelope { seq, at, cause, event: Event::decode_body(tag, body)? })
 }
 
+/// The version in which an event's body is written.
+pub fn version(event: &Event) -> u8 {
+    row(event.tag()).map_or(0, |row| row.version)
+}
+
 /// The kind that `tag` marks.
 fn row(tag: u16) -> Option<&'static KindRow> {
     PLANES.iter().flat_map(|(_, kinds)| kinds.iter()).find(|kind| kind.tag == tag)

@@ -59,8 +59,9 @@ pub struct Envelope {
 /// Defines [`Event`] and what is asked of it plane by plane.
 macro_rules! planes {
     ($($(#[doc = $doc:literal])* $plane:ident($events:ident) = $name:literal;)*) => {
-        /// A fact about one agent.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        /// A fact about one agent. Its serde form is its body alone, for people; the ledger's is [`codec`]'s.
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+        #[serde(untagged)]
         pub enum Event {
             $($(#[doc = $doc])* $plane($events),)*
         }

@@ -56,7 +56,8 @@ macro_rules! plane {
         )*
 
         $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+        #[serde(untagged)]
         pub enum $plane {
             $($(#[doc = $meaning])* $variant($body),)*
         }
@@ -114,6 +115,7 @@ macro_rules! shape {
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
         pub enum $name {
             $($(#[doc = $note])* $variant $( ( $($inner),+ ) )? $( { $( $(#[doc = $fnote])* $field: $shape, )+ } )?,)+
         }

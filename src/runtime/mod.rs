@@ -1,3 +1,25 @@
-//! The runtime.
+//! The runtime floor: where what is owed becomes what happens.
+//!
+//! - [`host`]: which agents are awake here; start and shutdown in order
+//! - [`agent_loop`]: one agent, one loop, one owner of its state
+//! - [`handle`]: what the surfaces hold: submit a command, read a durable state, follow a ledger
+//! - [`reconcile`]: owed minus running is started, running minus owed is stopped; the same at boot and in service
+//! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
+//! - [`permit`], [`deadline`], [`feed`], [`source`]: places, times, followers, the clock
+//! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
+//!
+//! **Invariant:** effects start from durable state alone: a loop has one append under way, and reconciles after it.
+
+mod agent_loop;
+mod deadline;
+pub mod effect;
+pub mod feed;
+pub mod handle;
+pub mod host;
+mod mail;
 pub mod model;
+pub mod permit;
 pub mod process;
+pub mod reconcile;
+pub mod settings;
+pub mod source;

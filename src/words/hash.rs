@@ -1,11 +1,24 @@
 //! A blake3 digest, the only hash of this project.
 
-use serde::{Deserialize, Serialize};
+use super::readable;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// A blake3 digest of 32 bytes. Shown as 64 lower-case hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; 32]);
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        readable::serialize(&self.0, self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        readable::deserialize(deserializer, |text| Self::parse(text).map(|hash| hash.0)).map(Self)
+    }
+}
 
 impl Hash {
     /// The digest of `bytes`.

@@ -1,7 +1,8 @@
 //! Names of things. Ids are counters in the state, scoped to the agent, in a readable text form (architecture 5).
 
 use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX};
-use serde::{Deserialize, Serialize};
+use super::readable;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -89,8 +90,20 @@ pub struct Boot(pub u64);
 macro_rules! counted_ids {
     ($($(#[doc = $doc:literal])* $name:ident = $prefix:literal;)*) => {$(
         $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u64);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                readable::serialize(&self.0, self, serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                readable::deserialize(deserializer, |text| counted(text, concat!($prefix, "-"))).map(Self)
+            }
+        }
 
         impl $name {
             /// The id that follows this one.
@@ -110,7 +123,8 @@ macro_rules! counted_ids {
             type Err = IdError;
 
             fn from_str(text: &str) -> Result<Self, IdError> {
-                counted(text, concat!($prefix, "-")).map(Self).ok_or(IdError { form: concat!($prefix, "-N") })
+                let number = counted(text, concat!($prefix, "-")).filter(|number| *number > 0);
+                number.map(Self).ok_or(IdError { form: concat!($prefix, "-N") })
             }
         }
     )*};
@@ -125,7 +139,8 @@ pub struct IdError {
 
 fn counted(text: &str, prefix: &str) -> Option<u64> {
     let digits = text.strip_prefix(prefix)?;
-    let canonical = digits.bytes().all(|c| c.is_ascii_digit()) && !digits.starts_with('0');
+    // Zero is "none given yet", which a state may hold and nobody may ask for.
+    let canonical = digits.bytes().all(|c| c.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
     canonical.then(|| digits.parse().ok()).flatten()
 }
 

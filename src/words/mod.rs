@@ -6,4 +6,5 @@ pub mod content;
 pub mod hash;
 pub mod id;
 pub mod limit;
+mod readable;
 pub mod time;

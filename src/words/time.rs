@@ -3,14 +3,35 @@
 //! Time is recorded as it was read and may go back (architecture 4): order is the `event_seq`, never time,
 //! and a difference that would be negative is zero.
 
-use serde::{Deserialize, Serialize};
+use super::readable;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        readable::serialize(&self.0, self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        readable::deserialize(deserializer, |text| Self::parse(text).map(|at| at.0)).map(Self)
+    }
+}
+
 impl Timestamp {
+    /// Reads the form that [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(milliseconds) = text.strip_suffix("ms") {
+            return milliseconds.parse().ok().map(Self);
+        }
+        text.parse().ok().map(|point: jiff::Timestamp| Self(point.as_millisecond()))
+    }
+
     /// The point `milliseconds` later; at the end of time it stays there.
     #[must_use]
     pub fn after_ms(self, milliseconds: u64) -> Self {

@@ -143,6 +143,11 @@ impl Processes {
         }
     }
 
+    /// Whether a run folder of this name is there.
+    pub fn is_known(&self, name: &str) -> bool {
+        self.folder(name).path().exists()
+    }
+
     /// Shows what an execution has written so far, or wrote, in at most `bytes_max` bytes of text.
     ///
     /// # Errors

@@ -1,0 +1,164 @@
+//! The control plane: creating, starting, stopping and aborting; the runtime itself.
+
+use super::Shared;
+use super::extract::{Agent, Body, malformed};
+use super::messages::unexpected;
+use super::reply::{Failure, Reply};
+use crate::decide::agent::{AgentCommand, NewAgent};
+use crate::decide::{Rejection, Request};
+use crate::events::Cause;
+use crate::events::agent::{Answer, Role};
+use crate::events::turn::AbortMode;
+use crate::wire::agent;
+use crate::wire::message::{BodyError, provided_trust};
+use crate::words::id::{AgentId, RunId};
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::json;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/control/agents/{id}/create", post(create))
+        .route("/control/agents/{id}/control", post(control))
+        .route("/control/agents/{id}/current-run/abort", post(abort))
+        .route("/control/runtime/status", get(runtime_status))
+        .route("/control/runtime/shutdown", post(shutdown))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateBody {
+    template: Option<String>,
+    trust: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ControlBody {
+    action: String,
+    trust: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AbortBody {
+    run_id: Option<String>,
+    mode: Option<String>,
+    trust: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoBody {}
+
+async fn create(State(app): State<Shared>, Agent(id): Agent, body: Body<CreateBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let chosen = AgentId::chosen(id.as_str());
+    chosen.map_err(|error| malformed("invalid_agent_id", &error.to_string()))?;
+    if body.value.template.is_some() {
+        return Err(
+            BodyError::Invalid { field: "template", reason: "is not supported yet: leave it out".into() }.into()
+        );
+    }
+    let new = NewAgent { agent_id: id.clone(), role: Role::Named, template: None };
+    let request = Request { command: AgentCommand::Create(new).into(), cause: Cause::Operator, key: body.key };
+    app.handle.submit(&id, request, Vec::new()).await?;
+    let (shown, root) = (app.clone(), app.root(&id));
+    let record = app.handle.read(&id, move |state| agent::identity_record(state, &shown.setting(&root)));
+    Ok(Json(record.await?))
+}
+
+async fn control(State(app): State<Shared>, Agent(id): Agent, body: Body<ControlBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let command = match body.value.action.as_str() {
+        "start" => AgentCommand::Start,
+        "stop" => AgentCommand::Stop,
+        other => return Err(invalid("action", format!("is start or stop, not {other:?}"))),
+    };
+    let request = Request { command: command.into(), cause: Cause::Operator, key: body.key };
+    app.handle.submit(&id, request, Vec::new()).await?;
+    Ok(Json(json!({"ok": true, "agent_id": id, "action": body.value.action})))
+}
+
+async fn abort(State(app): State<Shared>, Agent(id): Agent, body: Body<AbortBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let mode = match body.value.mode.as_deref() {
+        None | Some("stop_after_abort" | "pause_after_abort") => AbortMode::StopAfterAbort,
+        Some("idle_after_abort") => AbortMode::IdleAfterAbort,
+        Some(other) => {
+            return Err(invalid("mode", format!("is stop_after_abort or idle_after_abort, not {other:?}")));
+        }
+    };
+    // A guard that is no run's id at all is no current run's either: zero is never one.
+    let run = body.value.run_id.as_deref().map(|text| text.parse().unwrap_or(RunId(0)));
+    let request = Request { command: AgentCommand::Abort { run, mode }.into(), cause: Cause::Operator, key: body.key };
+    match app.handle.submit(&id, request, Vec::new()).await {
+        Ok(Answer::Aborted(run)) => {
+            Ok(Json(json!({"ok": true, "aborted": true, "agent_id": id, "run_id": run, "mode": mode})))
+        }
+        Ok(other) => Err(unexpected(&other)),
+        Err(error) => Err(named(Failure::from(error), body.value.run_id.as_deref())),
+    }
+}
+
+/// A stale guard is told back as it was sent.
+fn named(failure: Failure, run: Option<&str>) -> Failure {
+    match run {
+        Some(run) if failure.0.code == "stale_run_id" => Failure(failure.0.with("requested_run_id", run)),
+        _ => failure,
+    }
+}
+
+fn invalid(field: &'static str, reason: String) -> Failure {
+    Failure::from(Rejection::Invalid { field, reason })
+}
+
+async fn runtime_status(State(app): State<Shared>) -> Reply {
+    let occupancy = app.handle.occupancy();
+    let places = |(running, waiting): (usize, usize)| json!({"running": running, "waiting": waiting});
+    let state = if occupancy.turns.0 > 0 { "processing" } else { "idle" };
+    let settings = app.handle.settings();
+    Ok(Json(json!({
+        "ok": true,
+        "healthy": true,
+        "pid": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "home_dir": app.place.home,
+        "socket_path": app.place.socket,
+        "http_addr": app.place.listen.map_or_else(String::new, |address| address.to_string()),
+        "started_at": app.place.started_at,
+        "config_fingerprint": app.place.fingerprint,
+        "boot": app.handle.boot(),
+        "activity": {
+            "state": state,
+            "active_agent_count": occupancy.agents_awake,
+            "active_task_count": occupancy.commands.0,
+            "processing_agent_count": occupancy.turns.0,
+        },
+        "limits": {
+            "turns": places(occupancy.turns),
+            "model_calls": places(occupancy.model_calls),
+            "commands": places(occupancy.commands),
+        },
+        "startup_surface": {
+            "home_dir": app.place.home,
+            "workspace_dir": settings.workspace,
+            "default_agent_id": settings.default_agent,
+            "control_token_configured": app.auth.requires_token(),
+        },
+        "runtime_surface": {"model_default": settings.models.first(), "model_fallbacks": settings.models.get(1..)},
+        "quarantined": app.handle.quarantined().into_iter().map(|(id, reason)| json!({"agent_id": id, "reason": reason})).collect::<Vec<_>>(),
+    })))
+}
+
+async fn shutdown(State(app): State<Shared>, _body: Body<NoBody>) -> Reply {
+    app.shut_down();
+    Ok(Json(json!({
+        "ok": true,
+        "pid": std::process::id(),
+        "home_dir": app.place.home,
+        "shutdown_requested": true,
+    })))
+}

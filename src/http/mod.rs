@@ -1,0 +1,100 @@
+//! The HTTP surface: the control-plane seed's routes over a [`Handle`].
+//!
+//! Each file owns the routes of one subject and their handlers; this one merges them. A handler reads its arguments,
+//! asks the handle, and shapes the answer; it decides nothing.
+
+mod agents;
+mod auth;
+mod control;
+mod discovery;
+mod events;
+mod extract;
+mod ledger;
+mod messages;
+mod records;
+mod reply;
+pub mod serve;
+mod stream;
+
+pub use auth::Auth;
+
+use crate::runtime::handle::Handle;
+use crate::wire::agent::Setting;
+use crate::words::id::AgentId;
+use crate::words::time::Timestamp;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What every handler has at hand.
+pub struct App {
+    pub handle: Handle,
+    pub auth: Auth,
+    pub place: Place,
+    frames: stream::Frames,
+    shutdown: watch::Sender<bool>,
+}
+
+/// Where this server runs.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub home: PathBuf,
+    pub socket: PathBuf,
+    /// None when only the socket is served.
+    pub listen: Option<SocketAddr>,
+    pub started_at: Timestamp,
+    /// Of the settings, without their secrets.
+    pub fingerprint: String,
+}
+
+type Shared = Arc<App>;
+
+impl App {
+    pub fn new(handle: Handle, auth: Auth, place: Place) -> Self {
+        Self { handle, auth, place, frames: stream::Frames::default(), shutdown: watch::Sender::new(false) }
+    }
+
+    /// Asks the server to go down.
+    pub fn shut_down(&self) {
+        self.shutdown.send_replace(true);
+    }
+
+    /// Resolves when the server is to go down.
+    pub async fn going_down(&self) {
+        let mut shutdown = self.shutdown.subscribe();
+        // The sender lives in `self`.
+        let _ = shutdown.wait_for(|down| *down).await;
+    }
+
+    fn root(&self, agent: &AgentId) -> String {
+        let settings = self.handle.settings();
+        if *agent == settings.default_agent {
+            return settings.workspace.display().to_string();
+        }
+        self.place.home.join("agents").join(agent.as_str()).display().to_string()
+    }
+
+    fn setting<'a>(&'a self, root: &'a str) -> Setting<'a> {
+        let settings = self.handle.settings();
+        Setting { default_agent: &settings.default_agent, models: &settings.models, root }
+    }
+}
+
+/// All routes, with authentication before them.
+pub fn router(app: Shared) -> Router {
+    Router::new()
+        .merge(discovery::routes())
+        .merge(agents::routes())
+        .merge(messages::routes())
+        .merge(records::routes())
+        .merge(events::routes())
+        .merge(ledger::routes())
+        .merge(control::routes())
+        .fallback(reply::unknown_route)
+        .method_not_allowed_fallback(reply::method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), auth::check))
+        .with_state(app)
+}

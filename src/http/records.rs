@@ -1,0 +1,160 @@
+//! Briefs, tasks and the transcript.
+
+use super::Shared;
+use super::extract::{Agent, Query};
+use super::reply::Reply;
+use crate::events::task::{TaskCreateRequested, TaskEvent};
+use crate::events::turn::{Entry, TurnEntry, TurnEvent};
+use crate::events::{Envelope, Event, OperatorEvent, QueueEvent};
+use crate::fold::AgentState;
+use crate::fold::row::RecordKind;
+use crate::ledger::reader;
+use crate::tools;
+use crate::wire::record;
+use crate::words::content::Content;
+use crate::words::id::{AgentId, EventSeq, MessageId};
+use crate::words::limit::{PAGE_DEFAULT, PAGE_MAX};
+use axum::extract::State;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Events of one turn that its transcript is read from.
+const TRANSCRIPT_EVENTS_MAX: usize = 4_096;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/agents/{id}/briefs", get(briefs))
+        .route("/agents/{id}/tasks", get(tasks))
+        .route("/agents/{id}/transcript", get(transcript))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitQuery {
+    limit: Option<usize>,
+}
+
+impl LimitQuery {
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX)
+    }
+}
+
+/// The newest briefs, the oldest of them first.
+async fn briefs(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<LimitQuery>) -> Reply {
+    app.handle.read(&id, |_| ()).await?;
+    let (ledger_id, limit) = (id.clone(), query.limit());
+    let events = app.handle.ledger(&id, move |store| {
+        let rows = store.records_closed(&ledger_id, RecordKind::Brief, u64::MAX, limit)?;
+        let events = rows.iter().rev().map(|row| reader::event(store, &ledger_id, row.first));
+        events.collect::<Result<Vec<_>, _>>()
+    });
+    let mut shown = Vec::new();
+    for event in events.await?.into_iter().flatten() {
+        let Event::Operator(OperatorEvent::BriefCreated(brief)) = &event.envelope.event else { continue };
+        let text = app.handle.text(brief.text.clone()).await?;
+        shown.push(record::brief(&id, brief, event.envelope.at, &text));
+    }
+    Ok(Json(Value::Array(shown)))
+}
+
+/// Open tasks, then those that ended, each newest first.
+async fn tasks(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<LimitQuery>) -> Reply {
+    let limit = query.limit();
+    let mut shown = app.handle.read(&id, move |state| open_tasks(state, limit)).await?;
+    let (ledger_id, missing) = (id.clone(), limit - shown.len());
+    let ended = app.handle.ledger(&id, move |store| {
+        let mut ended = Vec::new();
+        for row in store.records_closed(&ledger_id, RecordKind::Task, u64::MAX, missing)? {
+            let first = reader::event(store, &ledger_id, row.first)?;
+            let last = reader::event(store, &ledger_id, row.last)?;
+            ended.extend(first.zip(last));
+        }
+        Ok(ended)
+    });
+    for (first, last) in ended.await? {
+        let (Event::Task(TaskEvent::CreateRequested(task)), Event::Task(TaskEvent::Exited(exited))) =
+            (&first.envelope.event, &last.envelope.event)
+        else {
+            continue;
+        };
+        let times = (first.envelope.at, last.envelope.at);
+        shown.push(record::task(&id, task, times, exited.status, Some(exited)));
+    }
+    Ok(Json(Value::Array(shown)))
+}
+
+/// The open tasks of a state, newest first.
+pub(super) fn open_tasks(state: &AgentState, limit: usize) -> Vec<Value> {
+    let newest = state.tasks.open.iter().rev().take(limit);
+    let shown = newest.map(|(id, task)| {
+        let request = TaskCreateRequested {
+            task: *id,
+            request: task.request.clone(),
+            summary: task.summary.clone(),
+            caller: task.caller.clone(),
+        };
+        let updated_at = task.attempt.map_or(task.requested_at, |attempt| attempt.at);
+        record::task(&state.agent_id, &request, (task.requested_at, updated_at), task.status(), None)
+    });
+    shown.collect()
+}
+
+/// The entries of the turn that runs, or of the one that ended last.
+async fn transcript(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<LimitQuery>) -> Reply {
+    let started = app.handle.read(&id, |state| state.turns.current.as_ref().map(|turn| turn.started)).await?;
+    let ledger_id = id.clone();
+    let events = app.handle.ledger(&id, move |store| {
+        let last = store.records_closed(&ledger_id, RecordKind::Run, u64::MAX, 1)?;
+        let Some(first) = started.or(last.first().map(|row| row.first)) else { return Ok(Vec::new()) };
+        let before = EventSeq(first.0 - 1);
+        let events = reader::page(store, &ledger_id, before, TRANSCRIPT_EVENTS_MAX)?;
+        Ok(events.into_iter().map(|event| event.envelope).collect())
+    });
+    let events: Vec<Envelope> = events.await?;
+    let entries: Vec<&Envelope> = events.iter().filter(|envelope| is_entry(envelope)).collect();
+    let mut shown = Vec::new();
+    for envelope in entries.iter().skip(entries.len().saturating_sub(query.limit())) {
+        let text = text(&app, &id, envelope).await?;
+        shown.extend(record::transcript_entry(&id, envelope, &text));
+    }
+    Ok(Json(Value::Array(shown)))
+}
+
+fn is_entry(envelope: &Envelope) -> bool {
+    matches!(envelope.event, Event::Turn(TurnEvent::Entry(_)))
+}
+
+/// The text of an entry: a message's body, what the model said, what a tool showed.
+async fn text(app: &Shared, id: &AgentId, envelope: &Envelope) -> Result<String, super::reply::Failure> {
+    let Event::Turn(TurnEvent::Entry(TurnEntry { entry, .. })) = &envelope.event else { return Ok(String::new()) };
+    let content = match entry {
+        Entry::Assistant { text, .. } => Some(text.clone()),
+        Entry::ToolResult { result, .. } => tools::result::output(result).map(|shown| shown.text.clone()),
+        Entry::Incoming { message } | Entry::Interjection { message } => body(app, id, *message).await?,
+    };
+    match content {
+        Some(content) => Ok(app.handle.text(content).await?),
+        None => Ok(String::new()),
+    }
+}
+
+async fn body(app: &Shared, id: &AgentId, message: MessageId) -> Result<Option<Content>, super::reply::Failure> {
+    let open: BTreeMap<MessageId, EventSeq> = app
+        .handle
+        .read(id, |state| state.turns.current.iter().map(|turn| (turn.message, turn.queued.seq)).collect())
+        .await?;
+    let ledger_id = id.clone();
+    let event = app.handle.ledger(id, move |store| {
+        let row = store.record(&ledger_id, RecordKind::Message, message.0)?;
+        let seq = open.get(&message).copied().or(row.map(|row| row.first));
+        seq.map_or(Ok(None), |seq| reader::event(store, &ledger_id, seq))
+    });
+    Ok(event.await?.and_then(|event| match event.envelope.event {
+        Event::Queue(QueueEvent::Enqueued(message)) => Some(message.body),
+        _ => None,
+    }))
+}

@@ -1,0 +1,611 @@
+//! One agent, one loop, one owner of its state.
+//!
+//! The loop takes all the mail that waits, decides, commits once, answers, and then reconciles what is owed with what
+//! is running. It has one append under way at most, so that effects start from durable state alone. After a failed
+//! append it answers nobody from what it had staged, and folds the ledger again.
+
+use super::effect::call::{self, ModelCall};
+use super::effect::command::{self, CommandRun};
+use super::effect::prompt;
+use super::handle::SubmitError;
+use super::host::{Received, Shared};
+use super::mail::{Mail, Outcome, Submission, What};
+use super::permit::{Permit, Urgency};
+use super::reconcile::{Change, changes};
+use crate::context::{self, Contents, PromptError};
+use crate::decide::task::TaskCommand;
+use crate::decide::turn::{NewRound, TurnCommand};
+use crate::decide::{Rejection, Request, Staged, handle};
+use crate::events::agent::Answer;
+use crate::events::codec;
+use crate::events::turn::{Action, AttemptErrorKind};
+use crate::events::{Cause, Event, TaskEvent};
+use crate::fold::AgentState;
+use crate::fold::owed::{Effect, Owed, owed};
+use crate::fold::row::{Rows, rows};
+use crate::fold::turn::Phase;
+use crate::ledger::chain::{self, Linked};
+use crate::ledger::{Append, AppendError, Head, Part, checkpoint};
+use crate::words::content::Blob;
+use crate::words::id::{AgentId, EventSeq, TaskId};
+use crate::words::limit::{CHECKPOINT_EVENTS, COMMIT_BYTES_MAX, SUBMISSIONS_PER_BATCH_MAX};
+use futures::FutureExt;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+pub(super) use command::parse_run_name;
+
+/// First and longest wait before a ledger that could not be written is folded again.
+const RELOAD_WAIT_FIRST: Duration = Duration::from_millis(50);
+const RELOAD_WAIT_MAX: Duration = Duration::from_secs(5);
+
+struct AgentLoop {
+    shared: Arc<Shared>,
+    id: AgentId,
+    received: Received,
+    state: AgentState,
+    head: Head,
+    running: BTreeMap<Effect, AbortHandle>,
+    /// The place among the host's active turns, while a turn is owed or runs.
+    place: Option<Permit>,
+    place_claim: Option<AbortHandle>,
+    command_places: BTreeMap<TaskId, Permit>,
+    /// The rows as they were written last.
+    rows: Option<Rows>,
+    going_down: bool,
+}
+
+/// What one commit is made of, beside its events.
+#[derive(Default)]
+struct Batch {
+    staged: Staged,
+    blobs: Vec<Blob>,
+    answers: Vec<(oneshot::Sender<Result<Answer, SubmitError>>, Result<Answer, Rejection>)>,
+    reads: Vec<Box<dyn FnOnce(&AgentState) + Send>>,
+    /// Outcomes that are part of it. After a failed commit they are handed in again: what they tell has happened.
+    outcomes: Vec<(Effect, Request, Vec<Blob>)>,
+    bytes: usize,
+}
+
+/// Why a loop stops before its time.
+enum Stop {
+    /// The core contradicts itself, or the ledger is damaged: nobody is served from this state.
+    Apart(String),
+    /// The last events were not written. Their outcomes still hold.
+    NotWritten(AppendError, Vec<(Effect, Request, Vec<Blob>)>),
+}
+
+/// Starts the loop of an agent.
+pub(super) fn spawn(shared: Arc<Shared>, id: AgentId, received: Received) {
+    tokio::spawn(async move {
+        let running = AssertUnwindSafe(run(shared.clone(), id.clone(), received)).catch_unwind().await;
+        let retired = running.unwrap_or_else(|_| {
+            shared.set_apart(&id, "its loop failed; the log tells where".into());
+            false
+        });
+        shared.ended(&id, retired);
+    });
+}
+
+/// True when the loop retired; then it is no longer among the awake.
+async fn run(shared: Arc<Shared>, id: AgentId, received: Received) -> bool {
+    let loaded = load(&shared, &id).await;
+    let (state, head) = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            tracing::error!(agent = %id, %error, "the agent cannot be loaded");
+            return false;
+        }
+    };
+    let mut this = AgentLoop {
+        shared,
+        id,
+        received,
+        state,
+        head,
+        running: BTreeMap::new(),
+        place: None,
+        place_claim: None,
+        command_places: BTreeMap::new(),
+        rows: None,
+        going_down: false,
+    };
+    let retired = this.serve().await;
+    this.running.values().for_each(AbortHandle::abort);
+    this.place_claim.iter().for_each(AbortHandle::abort);
+    retired
+}
+
+async fn load(shared: &Arc<Shared>, id: &AgentId) -> Result<(AgentState, Head), SubmitError> {
+    let _turn = shared.loads.acquire().await;
+    let (shared, id) = (shared.clone(), id.clone());
+    super::handle::blocking(move || {
+        let loaded = shared.load(&id)?;
+        Ok::<_, SubmitError>(loaded.unwrap_or_else(|| (AgentState::unborn(id.clone()), chain::genesis(&id))))
+    })
+    .await
+}
+
+impl AgentLoop {
+    async fn serve(&mut self) -> bool {
+        loop {
+            let owed = self.reconcile();
+            if self.going_down && self.running.is_empty() {
+                return false;
+            }
+            let Some(mail) = self.next(&owed).await else { return true };
+            match self.take(mail).await {
+                Ok(()) => {}
+                Err(Stop::Apart(reason)) => {
+                    self.shared.set_apart(&self.id, reason);
+                    return false;
+                }
+                Err(Stop::NotWritten(error, outcomes)) => {
+                    tracing::error!(agent = %self.id, %error, "events were not written; folding the ledger again");
+                    if !self.reload(outcomes).await {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next mail; none when nothing was to be done for a while and the agent left the awake ones.
+    async fn next(&mut self, owed: &[Owed]) -> Option<Mail> {
+        let at_rest =
+            self.running.is_empty() && self.place_claim.is_none() && !owed.iter().any(|owed| self.is_due(owed));
+        if !at_rest {
+            return self.received.mail.recv().await;
+        }
+        let linger = Duration::from_millis(self.shared.settings.linger_ms);
+        loop {
+            match tokio::time::timeout(linger, self.received.mail.recv()).await {
+                Ok(mail) => return mail,
+                Err(_) if self.shared.retire(&self.id, &self.received) => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn is_due(&self, owed: &Owed) -> bool {
+        owed.not_before <= self.shared.source.now()
+    }
+
+    /// Takes `first` and whatever else waits, commits once, answers last.
+    async fn take(&mut self, first: Mail) -> Result<(), Stop> {
+        let mut batch = Batch::default();
+        self.sort(first, &mut batch).await?;
+        for _ in 1..SUBMISSIONS_PER_BATCH_MAX {
+            if batch.bytes >= COMMIT_BYTES_MAX {
+                break;
+            }
+            let Ok(mail) = self.received.mail.try_recv() else { break };
+            self.sort(mail, &mut batch).await?;
+        }
+        self.commit(batch).await
+    }
+
+    async fn sort(&mut self, mail: Mail, batch: &mut Batch) -> Result<(), Stop> {
+        match mail {
+            Mail::Submit(submission) => self.submit(submission, batch),
+            Mail::Read(look) => {
+                batch.reads.push(look);
+                Ok(())
+            }
+            Mail::Outcome(outcome) => self.outcome(outcome, batch).await,
+            Mail::Place(permit) => {
+                self.place_claim = None;
+                self.place = Some(permit);
+                Ok(())
+            }
+            Mail::Nudge => Ok(()),
+            Mail::Shutdown => self.go_down(batch),
+        }
+    }
+
+    fn submit(&mut self, submission: Submission, batch: &mut Batch) -> Result<(), Stop> {
+        self.received.taken();
+        let answer = self.decide(&submission.request, batch)?;
+        if answer.is_ok() {
+            batch.add_blobs(submission.blobs);
+        }
+        batch.answers.push((submission.reply, answer));
+        Ok(())
+    }
+
+    fn decide(&mut self, request: &Request, batch: &mut Batch) -> Result<Result<Answer, Rejection>, Stop> {
+        let at = self.shared.source.now();
+        handle(&mut self.state, request, at, &mut batch.staged).map_err(|illegal| Stop::Apart(illegal.to_string()))
+    }
+
+    async fn outcome(&mut self, Outcome { effect, what }: Outcome, batch: &mut Batch) -> Result<(), Stop> {
+        if !self.running.contains_key(&effect) {
+            return Ok(()); // It was stopped meanwhile.
+        }
+        let (request, blobs) = match what {
+            What::Command { request, blobs } => (request, blobs),
+            What::Placed { request, permit } => {
+                if let Effect::StartTask { task } = effect {
+                    self.command_places.insert(task, permit);
+                }
+                (request, Vec::new())
+            }
+            What::Contents(contents) => match self.prompt(effect, &contents).await {
+                Some(prompt) => prompt,
+                None => {
+                    self.running.remove(&effect);
+                    return Ok(());
+                }
+            },
+            What::Panicked => match self.after_panic(effect) {
+                Some(request) => (request, Vec::new()),
+                None => return Ok(()),
+            },
+            What::Nothing => return Ok(()),
+        };
+        self.conclude(effect, request, blobs, batch)
+    }
+
+    /// Records what came of an effect.
+    fn conclude(&mut self, effect: Effect, request: Request, blobs: Vec<Blob>, batch: &mut Batch) -> Result<(), Stop> {
+        match self.decide(&request, batch)? {
+            Ok(_) => batch.add_blobs(blobs.clone()),
+            Err(rejection) => tracing::debug!(agent = %self.id, ?effect, %rejection, "an outcome came too late"),
+        }
+        batch.outcomes.push((effect, request, blobs));
+        Ok(())
+    }
+
+    /// The round that the contents make; none when the state has moved on and they no longer do.
+    async fn prompt(&self, effect: Effect, contents: &Contents) -> Option<(Request, Vec<Blob>)> {
+        let Effect::PrepareRound { run, round } = effect else { return None };
+        let turn = self.state.turns.current.as_deref().filter(|turn| turn.run == run)?;
+        let command = match context::render(&self.state, turn, contents) {
+            Ok(prompt) => {
+                let keeper = self.shared.blobs.clone();
+                let kept = tokio::task::spawn_blocking(move || keeper.keep_large(prompt.blobs)).await;
+                let blobs = match kept {
+                    Ok(Ok(blobs)) => blobs,
+                    Ok(Err(error)) => return Some(unusable(run, round, "prompt_not_kept", &error)),
+                    Err(error) => return Some(unusable(run, round, "prompt_not_kept", &error)),
+                };
+                let new = NewRound {
+                    run,
+                    round,
+                    boot: self.shared.boot,
+                    keeps: prompt.keeps,
+                    added: prompt.added,
+                    tools: prompt.tools,
+                    request: prompt.request,
+                    interjections: prompt.interjections,
+                };
+                return Some((Request::new(TurnCommand::Request(new), Cause::Run(run)), blobs));
+            }
+            // A prompt came in meanwhile: its contents are read with the next try.
+            Err(PromptError::Missing(seq)) if !contents.asked.contains(&seq) => return None,
+            Err(error @ PromptError::Missing(_)) => unusable(run, round, "prompt_unreadable", &error),
+            Err(error @ PromptError::TooLong { .. }) => unusable(run, round, "context_exhausted", &error),
+        };
+        Some(command)
+    }
+
+    fn after_panic(&self, effect: Effect) -> Option<Request> {
+        tracing::error!(agent = %self.id, ?effect, "an effect failed by a fault of ours");
+        match effect {
+            Effect::CallModel { run, attempt } => {
+                let error = call::fault(AttemptErrorKind::InvalidAnswer, "the provider's code failed");
+                Some(Request::new(TurnCommand::FailAttempt { run, attempt, error }, Cause::Run(run)))
+            }
+            Effect::PrepareRound { run, round } => Some(unusable(run, round, "prompt_failed", &"a fault of ours").0),
+            _ => None,
+        }
+    }
+
+    /// Model calls are given up for this boot, and made again after it; commands go on under their supervisors.
+    fn go_down(&mut self, batch: &mut Batch) -> Result<(), Stop> {
+        self.going_down = true;
+        let running: Vec<Effect> = self.running.keys().copied().collect();
+        for effect in running {
+            if let Some(task) = self.running.remove(&effect) {
+                task.abort();
+            }
+            if let Effect::CallModel { run, attempt } = effect {
+                let error = call::fault(AttemptErrorKind::Interrupted, "the runtime was shut down");
+                let request = Request::new(TurnCommand::FailAttempt { run, attempt, error }, Cause::Runtime);
+                self.conclude(effect, request, Vec::new(), batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, mut batch: Batch) -> Result<(), Stop> {
+        if !batch.staged.envelopes.is_empty() {
+            let head = match self.write(&mut batch).await {
+                Ok(head) => head,
+                Err(error) => {
+                    let reason = error.to_string();
+                    let unavailable = || Err(SubmitError::Unavailable(reason.clone()));
+                    batch.answers.into_iter().for_each(|(reply, _)| drop(reply.send(unavailable())));
+                    return Err(Stop::NotWritten(error, batch.outcomes));
+                }
+            };
+            self.head = head;
+            self.shared.feed.publish(&self.id, head.seq);
+        }
+        for (effect, ..) in &batch.outcomes {
+            self.running.remove(effect);
+        }
+        self.forget_ended(&batch.staged);
+        for (reply, answer) in batch.answers {
+            // The caller may have gone.
+            let _ = reply.send(answer.map_err(SubmitError::from));
+        }
+        batch.reads.into_iter().for_each(|look| look(&self.state));
+        Ok(())
+    }
+
+    async fn write(&mut self, batch: &mut Batch) -> Result<Head, AppendError> {
+        let Linked { records, anchors, head } =
+            chain::extend(self.head, &batch.staged.envelopes).expect("decisions keep events within their bounds");
+        let rows = rows(&self.state, self.shared.boot);
+        let before = self.rows.as_ref();
+        let part = Part {
+            agent: self.id.clone(),
+            expected: self.head,
+            records,
+            head,
+            anchors,
+            list: (before.map(|rows| &rows.list) != Some(&rows.list)).then(|| codec::to_bytes(&rows.list)),
+            due: (before.map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
+            deadline: (before.map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),
+            closed: std::mem::take(&mut batch.staged.closed),
+            checkpoint: self.is_checkpoint_due(head).then(|| checkpoint::encode(&self.state, head)),
+        };
+        let append = Append { parts: vec![part], blobs: std::mem::take(&mut batch.blobs) };
+        self.shared.writer.append(append).await?;
+        self.shared.deadlines.set(&self.id, rows.deadline);
+        self.rows = Some(rows);
+        Ok(head)
+    }
+
+    fn is_checkpoint_due(&self, head: Head) -> bool {
+        self.head.seq.0 / CHECKPOINT_EVENTS != head.seq.0 / CHECKPOINT_EVENTS
+    }
+
+    /// Commands whose end is durable need neither their place nor their run folder.
+    fn forget_ended(&mut self, staged: &Staged) {
+        for envelope in &staged.envelopes {
+            let Event::Task(TaskEvent::Exited(exited)) = &envelope.event else { continue };
+            self.command_places.remove(&exited.task);
+            let Some(attempt) = exited.attempt else { continue };
+            let (shared, name) = (self.shared.clone(), command::run_name(&self.id, exited.task, attempt));
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = shared.processes.remove(&name) {
+                    tracing::warn!(name, %error, "a run folder cannot be removed; the next boot tries again");
+                }
+            });
+        }
+    }
+
+    /// Folds the ledger again after a failed append. False when the host goes down meanwhile.
+    async fn reload(&mut self, outcomes: Vec<(Effect, Request, Vec<Blob>)>) -> bool {
+        let mut wait = RELOAD_WAIT_FIRST;
+        let mut kept = Vec::new();
+        loop {
+            let pause = tokio::time::sleep(wait);
+            tokio::pin!(pause);
+            loop {
+                tokio::select! {
+                    () = &mut pause => break,
+                    mail = self.received.mail.recv() => match mail {
+                        Some(Mail::Submit(submission)) => {
+                            self.received.taken();
+                            let reason = "the ledger could not be written; try again";
+                            drop(submission.reply.send(Err(SubmitError::Unavailable(reason.into()))));
+                        }
+                        Some(Mail::Shutdown) | None => return false,
+                        Some(mail) => kept.push(mail),
+                    },
+                }
+            }
+            match load(&self.shared, &self.id).await {
+                Ok((state, head)) => {
+                    (self.state, self.head, self.rows) = (state, head, None);
+                    break;
+                }
+                Err(SubmitError::Quarantined { .. }) => return false,
+                Err(error) => tracing::error!(agent = %self.id, %error, "the ledger cannot be read yet"),
+            }
+            wait = (wait * 2).min(RELOAD_WAIT_MAX);
+        }
+        for (effect, request, blobs) in outcomes {
+            let outcome = Outcome { effect, what: What::Command { request, blobs } };
+            kept.push(Mail::Outcome(outcome));
+        }
+        // The loop owns the receiving end, so the sending end works.
+        kept.into_iter().for_each(|mail| drop(self.received.me.send(mail)));
+        true
+    }
+
+    /// Starts what is owed and not running, stops what is running and not owed.
+    fn reconcile(&mut self) -> Vec<Owed> {
+        let owed = owed(&self.state, self.shared.boot);
+        if self.going_down {
+            return owed;
+        }
+        self.claim_place(&owed);
+        let running: Vec<Effect> = self.running.keys().copied().collect();
+        for change in changes(&owed, &running, self.shared.source.now(), self.place.is_some()) {
+            match change {
+                Change::Start(effect) => self.start(effect),
+                Change::Stop(effect) => {
+                    if let Some(task) = self.running.remove(&effect) {
+                        task.abort();
+                    }
+                }
+            }
+        }
+        owed
+    }
+
+    /// A turn that is owed or runs holds one place among the host's active turns.
+    fn claim_place(&mut self, owed: &[Owed]) {
+        let turns = self.state.turns.current.is_some() || owed.iter().any(|owed| owed.effect == Effect::StartTurn);
+        if !turns {
+            self.place = None;
+            self.place_claim.take().iter().for_each(AbortHandle::abort);
+        } else if self.place.is_none() && self.place_claim.is_none() {
+            let (turns, urgency, me) = (self.shared.turns.clone(), self.urgency(), self.received.me.clone());
+            let claim = tokio::spawn(async move {
+                // A loop that has ended drops the place, which serves the next.
+                let _ = me.send(Mail::Place(turns.take(urgency).await));
+            });
+            self.place_claim = Some(claim.abort_handle());
+        }
+    }
+
+    fn urgency(&self) -> Urgency {
+        let turn = self.state.turns.current.as_deref().map(|turn| &turn.queued);
+        let queued = turn.or_else(|| self.state.queue.first().map(|(_, queued)| queued));
+        queued.map_or(Urgency { lane: 3, since: self.state.last_at }, |queued| Urgency {
+            lane: queued.lane as u8,
+            since: queued.at,
+        })
+    }
+
+    fn start(&mut self, effect: Effect) {
+        let (shared, boot) = (self.shared.clone(), self.shared.boot);
+        match effect {
+            Effect::StartTurn => {
+                let policy = shared.settings.policy();
+                self.at_once(effect, Request::new(TurnCommand::Start { policy }, Cause::Runtime));
+            }
+            Effect::BeginAttempt { run, .. } => {
+                self.at_once(effect, Request::new(TurnCommand::Attempt { run, boot }, Cause::Run(run)));
+            }
+            Effect::PrepareRound { .. } => self.start_prompt(effect),
+            Effect::CallModel { attempt, .. } => {
+                if let Some(call) = ModelCall::of(&self.state.turns, attempt, self.urgency()) {
+                    self.spawn(effect, call.make(shared));
+                }
+            }
+            Effect::StartTask { task } => {
+                let urgency = self.urgency();
+                self.spawn(effect, async move {
+                    let permit = shared.commands.take(urgency).await;
+                    let request = Request::new(TaskCommand::Start { task, boot, replaces: None }, Cause::Runtime);
+                    What::Placed { request, permit }
+                });
+            }
+            Effect::RunTask { task, attempt } => self.start_run(effect, task, attempt),
+            Effect::StopTask { task, attempt } => {
+                let name = command::run_name(&self.id, task, attempt);
+                self.spawn(effect, async move {
+                    let stopped = tokio::task::spawn_blocking(move || command::stop(&shared, &name)).await;
+                    stopped.map_or(What::Panicked, |()| What::Nothing)
+                });
+            }
+            Effect::PromoteTask { task, attempt } => self.start_promotion(effect, task, attempt),
+            Effect::ReadTask { .. } => self.start_reading(effect),
+        }
+    }
+
+    fn start_prompt(&mut self, effect: Effect) {
+        let (shared, id, needs) = (self.shared.clone(), self.id.clone(), context::needs(&self.state));
+        self.spawn(effect, async move {
+            let read = move || prompt::contents(&*shared.store, &shared.blobs, &id, &needs);
+            tokio::task::spawn_blocking(read).await.map_or(What::Panicked, What::Contents)
+        });
+    }
+
+    fn start_run(&mut self, effect: Effect, id: TaskId, attempt: EventSeq) {
+        let root = self.execution_root();
+        let Some(task) = self.state.tasks.open.get(&id) else { return };
+        if let Some(run) = CommandRun::of(&self.id, id, task, attempt, root) {
+            // A command that ran before this boot has no place: it is followed all the same.
+            self.spawn(effect, run.run(self.shared.clone()));
+        }
+    }
+
+    fn start_promotion(&mut self, effect: Effect, task: TaskId, attempt: EventSeq) {
+        let Some(open) = self.state.tasks.open.get(&task) else { return };
+        let (shared, tokens) = (self.shared.clone(), open.request.shown_tokens);
+        let name = command::run_name(&self.id, task, attempt);
+        self.spawn(effect, async move {
+            let (shown, blobs) = command::shown_so_far(shared, name, tokens).await;
+            let command = TaskCommand::Promote { task, attempt, shown };
+            What::Command { request: Request::new(command, Cause::Task(task)), blobs }
+        });
+    }
+
+    fn start_reading(&mut self, effect: Effect) {
+        let Effect::ReadTask { run, round, call, task } = effect else { return };
+        let tokens = self.state.turns.current.as_deref().and_then(|turn| match &turn.phase {
+            Phase::Calls(calls) => match &calls.next()?.action {
+                Action::TaskOutput { shown_tokens, .. } => Some(*shown_tokens),
+                Action::Exec(_) | Action::Sleep { .. } | Action::Refused(_) => None,
+            },
+            Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
+        });
+        let attempt = self.state.tasks.open.get(&task).and_then(|open| open.attempt);
+        let (shared, tokens) = (self.shared.clone(), tokens.unwrap_or_default());
+        let name = attempt.map(|attempt| command::run_name(&self.id, task, attempt.seq));
+        self.spawn(effect, async move {
+            let name = name.unwrap_or_else(|| "not-started".into());
+            let (shown, blobs) = command::shown_so_far(shared, name, tokens).await;
+            let command = TaskCommand::Read { run, round, call, task, shown };
+            What::Command { request: Request::new(command, Cause::Run(run)), blobs }
+        });
+    }
+
+    /// The default agent works in the workspace, every other in its home folder.
+    fn execution_root(&self) -> PathBuf {
+        if self.id == self.shared.settings.default_agent {
+            return self.shared.settings.workspace.clone();
+        }
+        let root = self.shared.agents_folder.join(self.id.as_str());
+        if let Err(error) = std::fs::create_dir_all(&root) {
+            tracing::error!(agent = %self.id, %error, "the agent's home folder cannot be made");
+        }
+        root
+    }
+
+    /// An effect that needs nothing but to be decided.
+    fn at_once(&mut self, effect: Effect, request: Request) {
+        self.spawn(effect, std::future::ready(What::command(request)));
+    }
+
+    fn spawn(&mut self, effect: Effect, future: impl Future<Output = What> + Send + 'static) {
+        let me = self.received.me.clone();
+        let task = tokio::spawn(async move {
+            let what = AssertUnwindSafe(future).catch_unwind().await.unwrap_or(What::Panicked);
+            // A loop that has ended is started again by whatever is owed.
+            let _ = me.send(Mail::Outcome(Outcome { effect, what }));
+        });
+        self.running.insert(effect, task.abort_handle());
+    }
+}
+
+impl Batch {
+    fn add_blobs(&mut self, blobs: Vec<Blob>) {
+        self.bytes += blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>();
+        self.blobs.extend(blobs);
+    }
+}
+
+/// The end of a turn whose prompt cannot be made.
+fn unusable(
+    run: crate::words::id::RunId,
+    round: u32,
+    code: &str,
+    detail: &dyn std::fmt::Display,
+) -> (Request, Vec<Blob>) {
+    let (code, detail) = (code.to_owned(), detail.to_string());
+    (Request::new(TurnCommand::Fail { run, round, code, detail }, Cause::Run(run)), Vec::new())
+}

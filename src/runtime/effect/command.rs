@@ -1,0 +1,213 @@
+//! One managed command: launched once, found again after a crash, and its end to a command.
+
+use crate::decide::Request;
+use crate::decide::task::TaskCommand;
+use crate::events::Cause;
+use crate::events::task::{CommandOutput, CommandSpec, Exit, Kept};
+use crate::events::turn::Shown;
+use crate::fold::task::Task;
+use crate::runtime::host::Shared;
+use crate::runtime::mail::What;
+use crate::runtime::process::{Ended, FolderError, Found, Running, Spec, command_environment, of_the_daemon};
+use crate::words::content::{Blob, Content};
+use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
+use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, STOP_GRACE_MS};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A command under way, as the state describes it.
+#[derive(Clone)]
+pub(in crate::runtime) struct CommandRun {
+    agent: AgentId,
+    task: TaskId,
+    attempt: EventSeq,
+    boot: Boot,
+    spec: CommandSpec,
+    shown_bytes_max: usize,
+    root: PathBuf,
+}
+
+/// The name of a command's run folder.
+pub(in crate::runtime) fn run_name(agent: &AgentId, task: TaskId, attempt: EventSeq) -> String {
+    format!("{agent}-{task}-{attempt}")
+}
+
+/// The agent and the task that a run folder is named after.
+pub(in crate::runtime) fn parse_run_name(name: &str) -> Option<(AgentId, TaskId)> {
+    let (rest, _) = name.rsplit_once('-')?;
+    let (agent, number) = rest.rsplit_once("-task-")?;
+    Some((AgentId::parse(agent).ok()?, format!("task-{number}").parse().ok()?))
+}
+
+impl CommandRun {
+    /// The run of `task` that `attempt` names. `root`: the agent's execution root.
+    pub fn of(agent: &AgentId, id: TaskId, task: &Task, attempt: EventSeq, root: PathBuf) -> Option<Self> {
+        let begun = task.attempt.filter(|begun| begun.seq == attempt)?;
+        Some(Self {
+            agent: agent.clone(),
+            task: id,
+            attempt,
+            boot: begun.boot,
+            spec: task.request.spec.clone(),
+            shown_bytes_max: shown_bytes_max(task.request.shown_tokens),
+            root,
+        })
+    }
+
+    fn name(&self) -> String {
+        run_name(&self.agent, self.task, self.attempt)
+    }
+
+    /// Runs the command, or follows the one that runs, to its end.
+    pub async fn run(self, shared: Arc<Shared>) -> What {
+        match self.follow(&shared).await {
+            Ok(Some(ended)) => self.end(shared, ended).await,
+            Ok(None) => self.begin_again(&shared),
+            Err(reason) => {
+                let exit = Exit::NotStarted(reason);
+                self.exited(exit, 0, Content::from(""), Vec::new(), (0, false, None))
+            }
+        }
+    }
+
+    /// The end; none when the command never began and never will under this attempt.
+    async fn follow(&self, shared: &Arc<Shared>) -> Result<Option<Ended>, String> {
+        let found = shared.processes.find(&self.name()).map_err(|error| error.to_string())?;
+        match found {
+            Found::Running(running) => wait(running).await.map(Some),
+            Found::Ended(ended) | Found::Lost(ended) => Ok(Some(ended)),
+            // Nothing of it is there, and only this boot could have made it: it was not launched yet.
+            Found::NeverBegan if self.boot == shared.boot && !shared.processes.is_known(&self.name()) => {
+                self.launch(shared).await.map(Some)
+            }
+            Found::NeverBegan => Ok(None),
+        }
+    }
+
+    async fn launch(&self, shared: &Arc<Shared>) -> Result<Ended, String> {
+        let workdir = self.workdir()?;
+        let configured = &shared.settings.command_environment;
+        let spec = Spec {
+            attempt: self.attempt,
+            cmd: self.spec.cmd.clone(),
+            shell: self.spec.shell.clone(),
+            login: self.spec.login,
+            workdir,
+            environment: command_environment(&self.agent, configured, of_the_daemon),
+            accepts_input: self.spec.accepts_input,
+            output_bytes_max: COMMAND_OUTPUT_BYTES_MAX,
+            grace_ms: STOP_GRACE_MS,
+        };
+        let running = shared.processes.launch(&self.name(), &spec).map_err(|error| error.to_string())?;
+        wait(running).await
+    }
+
+    /// Inside the execution root, symlinks followed.
+    fn workdir(&self) -> Result<PathBuf, String> {
+        let resolve = |path: &Path| {
+            path.canonicalize().map_err(|error| format!("the working folder {}: {error}", path.display()))
+        };
+        let root = resolve(&self.root)?;
+        let Some(workdir) = &self.spec.workdir else { return Ok(root) };
+        let workdir = resolve(&root.join(workdir))?;
+        if workdir.starts_with(&root) { Ok(workdir) } else { Err("workdir is outside the execution root".into()) }
+    }
+
+    fn begin_again(&self, shared: &Shared) -> What {
+        let command = TaskCommand::Start { task: self.task, boot: shared.boot, replaces: Some(self.attempt) };
+        What::command(Request::new(command, Cause::Runtime))
+    }
+
+    async fn end(self, shared: Arc<Shared>, ended: Ended) -> What {
+        let run = self.clone();
+        let keeping = tokio::task::spawn_blocking(move || run.keep(&shared, &ended));
+        match keeping.await {
+            Ok(what) => what,
+            Err(error) => {
+                tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be kept");
+                self.exited(Exit::Lost, 0, Content::from(""), Vec::new(), (0, true, None))
+            }
+        }
+    }
+
+    /// The exit is recorded whatever becomes of the output: a full disk stops the output, not the ledger.
+    fn keep(&self, shared: &Shared, ended: &Ended) -> What {
+        let shown = shared.processes.output_so_far(&self.name(), self.shown_bytes_max).unwrap_or_else(|error| {
+            tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be read");
+            Default::default()
+        });
+        let cut = shown.cut || ended.cut;
+        let kept = if cut { self.keep_file(shared, &ended.output) } else { None };
+        let (content, blob) = Content::new(shown.text);
+        let blobs = shared.blobs.keep_large(blob.into_iter().collect()).unwrap_or_else(|error| {
+            tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be kept");
+            Vec::new()
+        });
+        let duration_ms = ended.duration_ms.unwrap_or(0);
+        self.exited(ended.exit.clone(), duration_ms, content, blobs, (ended.output_bytes, cut, kept))
+    }
+
+    fn keep_file(&self, shared: &Shared, path: &Path) -> Option<Kept> {
+        match shared.blobs.keep_file(path) {
+            Ok((hash, bytes)) => Some(Kept { hash, bytes }),
+            Err(error) => {
+                tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be kept");
+                None
+            }
+        }
+    }
+
+    fn exited(
+        &self,
+        exit: Exit,
+        duration_ms: u64,
+        shown: Content,
+        blobs: Vec<Blob>,
+        (bytes, cut, kept): (u64, bool, Option<Kept>),
+    ) -> What {
+        let output = CommandOutput { shown, bytes, cut, kept };
+        let command = TaskCommand::Exit { task: self.task, attempt: self.attempt, exit, duration_ms, output };
+        What::Command { request: Request::new(command, Cause::Task(self.task)), blobs }
+    }
+}
+
+async fn wait(running: Running) -> Result<Ended, String> {
+    running.ended().await.map_err(|error: FolderError| error.to_string())
+}
+
+pub(in crate::runtime) fn shown_bytes_max(tokens: u32) -> usize {
+    (u64::from(tokens) * BYTES_PER_TOKEN) as usize
+}
+
+/// What a running command has written so far, as a call is shown it.
+pub(in crate::runtime) async fn shown_so_far(shared: Arc<Shared>, name: String, tokens: u32) -> (Shown, Vec<Blob>) {
+    let read = move || {
+        let shown = shared.processes.output_so_far(&name, shown_bytes_max(tokens)).unwrap_or_else(|error| {
+            tracing::error!(name, %error, "a command's output cannot be read");
+            Default::default()
+        });
+        let (text, blob) = Content::new(shown.text);
+        let blobs = shared.blobs.keep_large(blob.into_iter().collect()).unwrap_or_else(|error| {
+            tracing::error!(name, %error, "a command's output cannot be kept");
+            Vec::new()
+        });
+        (Shown { text, bytes: shown.bytes, cut: shown.cut }, blobs)
+    };
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a command's output cannot be read");
+        (Shown { text: Content::from(""), bytes: 0, cut: true }, Vec::new())
+    })
+}
+
+/// Asks a running command to end; its end comes through its run.
+pub(in crate::runtime) fn stop(shared: &Shared, name: &str) {
+    match shared.processes.find(name) {
+        Ok(Found::Running(running)) => {
+            if let Err(error) = running.stop() {
+                tracing::error!(name, %error, "a command cannot be told to end");
+            }
+        }
+        Ok(Found::Ended(_) | Found::Lost(_) | Found::NeverBegan) => {}
+        Err(error) => tracing::error!(name, %error, "a command that is to end cannot be found"),
+    }
+}

@@ -1,0 +1,9 @@
+//! How each kind of effect happens. An effect ends in a command that says what came of it.
+//!
+//! - [`prompt`]: reads what a prompt is made of
+//! - [`call`]: one model call
+//! - [`command`]: one managed command, launched or found again
+
+pub(super) mod call;
+pub(super) mod command;
+pub(super) mod prompt;

@@ -1,0 +1,200 @@
+//! What the surfaces hold of the runtime. Cheap to clone; shows no channels.
+
+use super::feed::Follower;
+use super::host::Shared;
+use super::mail::{Mail, Submission};
+use crate::decide::{Command, Rejection, Request, agent::AgentCommand};
+use crate::events::agent::Answer;
+use crate::fold::AgentState;
+use crate::fold::row::ListRow;
+use crate::ledger::blob::{BlobError, Blobs};
+use crate::ledger::reader::{self, ReadError};
+use crate::ledger::{Head, Store, StoreError};
+use crate::words::content::{Blob, Content};
+use crate::words::id::{AgentId, Boot, EventSeq};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// Why a command was not carried out. Nothing of it was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error("agent {agent} is set apart: {reason}")]
+    Quarantined { agent: AgentId, reason: String },
+    #[error("too many requests wait for this agent")]
+    Overloaded,
+    #[error("the runtime is shutting down")]
+    ShuttingDown,
+    #[error("the ledger cannot be written or read at the moment: {0}")]
+    Unavailable(String),
+}
+
+impl From<BlobError> for SubmitError {
+    fn from(error: BlobError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<StoreError> for SubmitError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// What a host has under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Occupancy {
+    pub agents_awake: usize,
+    /// Taken and waiting places.
+    pub turns: (usize, usize),
+    pub model_calls: (usize, usize),
+    pub commands: (usize, usize),
+}
+
+impl Handle {
+    /// Decides a command; answers when what it led to is durable.
+    pub async fn submit(&self, agent: &AgentId, request: Request, blobs: Vec<Blob>) -> Result<Answer, SubmitError> {
+        let creates = matches!(request.command, Command::Agent(AgentCommand::Create(_)));
+        if !creates && !self.shared.is_awake(agent) && self.shared.store.head(agent)?.is_none() {
+            return Err(Rejection::UnknownAgent.into());
+        }
+        let blobs = self.keep_large(blobs).await?;
+        let (reply, answer) = oneshot::channel();
+        self.shared.post(agent, Mail::Submit(Submission { request, blobs, reply }))?;
+        answer.await.unwrap_or_else(|_| Err(self.shared.absence(agent)))
+    }
+
+    /// Looks at an agent's durable state. A sleeping agent is not woken by that.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        agent: &AgentId,
+        look: impl FnOnce(&AgentState) -> T + Send + 'static,
+    ) -> Result<T, SubmitError> {
+        if let Some(reason) = self.shared.quarantine_of(agent) {
+            return Err(SubmitError::Quarantined { agent: agent.clone(), reason });
+        }
+        let (reply, answer) = oneshot::channel();
+        let mut look = Some(move |state: &AgentState| {
+            // The one who asked may have gone.
+            let _ = reply.send(look(state));
+        });
+        if !self.shared.post_if_awake(agent, || Mail::Read(Box::new(look.take().expect("posted once")))) {
+            let look = look.take().expect("not posted");
+            let (shared, id) = (self.shared.clone(), agent.clone());
+            blocking(move || shared.load(&id).map(|loaded| loaded.map(|(state, _)| look(&state))))
+                .await?
+                .ok_or(Rejection::UnknownAgent)?;
+        }
+        answer.await.map_err(|_| self.shared.absence(agent))
+    }
+
+    /// List entries of the agents that follow `after`, in the order of ids, and why any is set apart.
+    pub async fn list(
+        &self,
+        after: Option<AgentId>,
+        limit: usize,
+    ) -> Result<Vec<(AgentId, Option<ListRow>, Option<String>)>, SubmitError> {
+        let shared = self.shared.clone();
+        let rows = blocking(move || shared.store.list(after.as_ref(), limit)).await?;
+        let entry = |(id, bytes): (AgentId, Vec<u8>)| {
+            let reason = self.shared.quarantine_of(&id);
+            (id, crate::events::codec::from_bytes(&bytes).ok(), reason)
+        };
+        Ok(rows.into_iter().map(entry).collect())
+    }
+
+    /// Reads from an agent's ledger off the loop. Damage that is found sets the agent apart.
+    pub async fn ledger<T: Send + 'static>(
+        &self,
+        agent: &AgentId,
+        read: impl FnOnce(&dyn Store) -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, SubmitError> {
+        let (shared, id) = (self.shared.clone(), agent.clone());
+        blocking(move || shared.read(&id, |store| read(store))).await
+    }
+
+    /// The text of `content`, whole.
+    pub async fn text(&self, content: Content) -> Result<String, SubmitError> {
+        match content {
+            Content::Inline(text) => Ok(text),
+            Content::Stored { hash, .. } => {
+                let blobs = self.shared.blobs.clone();
+                let bytes = blocking(move || blobs.read(&hash)).await?;
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            }
+        }
+    }
+
+    /// Follows an agent's ledger.
+    pub fn follow(&self, agent: &AgentId, seen: EventSeq) -> Follower {
+        self.shared.feed.follow(agent, seen)
+    }
+
+    /// Whether anything is recorded of an agent.
+    pub fn exists(&self, agent: &AgentId) -> Result<bool, SubmitError> {
+        Ok(self.shared.store.head(agent)?.is_some())
+    }
+
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.shared.store.clone()
+    }
+
+    pub fn blobs(&self) -> &Blobs {
+        &self.shared.blobs
+    }
+
+    pub fn settings(&self) -> &super::settings::Settings {
+        &self.shared.settings
+    }
+
+    pub fn boot(&self) -> Boot {
+        self.shared.boot
+    }
+
+    pub fn now(&self) -> crate::words::time::Timestamp {
+        self.shared.source.now()
+    }
+
+    pub fn occupancy(&self) -> Occupancy {
+        self.shared.occupancy()
+    }
+
+    /// Agents that are set apart, and why.
+    pub fn quarantined(&self) -> Vec<(AgentId, String)> {
+        self.shared.quarantined()
+    }
+
+    /// Folds and verifies an agent's whole ledger.
+    pub async fn verify(&self, agent: &AgentId) -> Result<Head, SubmitError> {
+        let (shared, id) = (self.shared.clone(), agent.clone());
+        blocking(move || shared.read(&id, |store| reader::fold(store, &id).map(|(_, head)| head))).await
+    }
+
+    async fn keep_large(&self, blobs: Vec<Blob>) -> Result<Vec<Blob>, SubmitError> {
+        if blobs.is_empty() {
+            return Ok(blobs);
+        }
+        let keeper = self.shared.blobs.clone();
+        blocking(move || keeper.keep_large(blobs)).await
+    }
+}
+
+/// Runs `act` where it may block.
+pub(super) async fn blocking<T: Send + 'static, E>(
+    act: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, SubmitError>
+where
+    E: Send + 'static,
+    SubmitError: From<E>,
+{
+    match tokio::task::spawn_blocking(act).await {
+        Ok(outcome) => outcome.map_err(SubmitError::from),
+        Err(error) => Err(SubmitError::Unavailable(error.to_string())),
+    }
+}

@@ -1,0 +1,331 @@
+//! The host: which agents are awake here.
+
+use super::agent_loop;
+use super::deadline::Deadlines;
+use super::feed::Feed;
+use super::handle::{Handle, Occupancy, SubmitError};
+use super::mail::Mail;
+use super::model::catalog::Models;
+use super::permit::Permits;
+use super::process::Processes;
+use super::settings::Settings;
+use super::source::Source;
+use crate::decide::Request;
+use crate::decide::agent::{AgentCommand, NewAgent};
+use crate::events::Cause;
+use crate::events::agent::Role;
+use crate::fold::AgentState;
+use crate::fold::row::RecordKind;
+use crate::ledger::blob::Blobs;
+use crate::ledger::reader::{self, ReadError};
+use crate::ledger::writer::{Writer, WriterThread};
+use crate::ledger::{Head, Store};
+use crate::words::id::{AgentId, Boot, TaskId};
+use crate::words::limit::INBOX_SUBMISSIONS_MAX;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
+
+/// Agents folded at once while many wake: loading is bound by the processors.
+const LOADS_AT_ONCE: usize = 8;
+
+/// A running runtime.
+pub struct Host {
+    handle: Handle,
+    writer_thread: WriterThread,
+    wheel: tokio::task::JoinHandle<()>,
+}
+
+/// What a host is made of.
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub boot: Boot,
+    pub blobs_folder: PathBuf,
+    /// Where agents have their home folders.
+    pub agents_folder: PathBuf,
+    pub processes: Processes,
+    pub models: Models,
+    pub source: Source,
+    pub settings: Settings,
+}
+
+pub(super) struct Shared {
+    pub store: Arc<dyn Store>,
+    pub writer: Writer,
+    pub blobs: Blobs,
+    pub boot: Boot,
+    pub agents_folder: PathBuf,
+    pub processes: Processes,
+    pub models: Models,
+    pub source: Source,
+    pub settings: Settings,
+    pub feed: Feed,
+    pub deadlines: Deadlines,
+    pub turns: Permits,
+    pub model_calls: Permits,
+    pub commands: Permits,
+    pub loads: Semaphore,
+    awake: Mutex<HashMap<AgentId, Inbox>>,
+    quarantine: Mutex<BTreeMap<AgentId, String>>,
+    shutting_down: AtomicBool,
+    /// Loops that have not ended.
+    loops: watch::Sender<usize>,
+}
+
+/// An awake agent, as the host knows it.
+#[derive(Clone)]
+struct Inbox {
+    mail: UnboundedSender<Mail>,
+    /// Submissions that wait.
+    waiting: Arc<AtomicUsize>,
+}
+
+/// The receiving end of an inbox.
+pub(super) struct Received {
+    pub mail: UnboundedReceiver<Mail>,
+    pub me: UnboundedSender<Mail>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Received {
+    /// Counts a submission as taken out.
+    pub fn taken(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Host {
+    /// Starts the runtime: wakes whoever is due, and sets the deadlines of all others.
+    pub async fn start(parts: Parts) -> Result<Self, SubmitError> {
+        let (writer, writer_thread) =
+            Writer::start(parts.store.clone()).map_err(|error| SubmitError::Unavailable(error.to_string()))?;
+        let shared = Arc::new(Shared::new(parts, writer));
+        shared.sweep_runs();
+        let wheel = tokio::spawn({
+            let shared = shared.clone();
+            async move { shared.deadlines.run(&shared.source, |agent| shared.nudge(&agent)).await }
+        });
+        for (at, agent) in shared.store.deadlines()? {
+            shared.deadlines.set(&agent, Some(at));
+        }
+        for agent in shared.store.due()? {
+            shared.nudge(&agent);
+        }
+        let host = Self { handle: Handle { shared }, writer_thread, wheel };
+        host.create_default_agent().await?;
+        Ok(host)
+    }
+
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Ends every loop after what it has under way, then the writer. Commands go on under their supervisors.
+    pub async fn shutdown(self) {
+        let shared = self.handle.shared.clone();
+        shared.shutting_down.store(true, Ordering::SeqCst);
+        let inboxes: Vec<Inbox> = shared.awake().values().cloned().collect();
+        for inbox in inboxes {
+            // A loop that has just ended needs no telling.
+            let _ = inbox.mail.send(Mail::Shutdown);
+        }
+        let mut loops = shared.loops.subscribe();
+        // The sender lives in `shared`, which we hold.
+        let _ = loops.wait_for(|count| *count == 0).await;
+        self.wheel.abort();
+        let _ = self.wheel.await;
+        drop(self.handle);
+        match Arc::try_unwrap(shared) {
+            Ok(shared) => {
+                drop(shared);
+                let joined = tokio::task::spawn_blocking(move || self.writer_thread.join()).await;
+                if let Err(error) = joined {
+                    tracing::error!(%error, "the ledger's writer could not be waited for");
+                }
+            }
+            // Nothing is under way any more, so nothing is lost by not waiting.
+            Err(_) => tracing::debug!("a surface still holds the runtime; its writer ends with it"),
+        }
+    }
+
+    async fn create_default_agent(&self) -> Result<(), SubmitError> {
+        let agent_id = self.handle.settings().default_agent.clone();
+        if self.handle.exists(&agent_id)? {
+            return Ok(());
+        }
+        let new = NewAgent { agent_id: agent_id.clone(), role: Role::Default, template: None };
+        let request = Request::new(AgentCommand::Create(new), Cause::Runtime);
+        self.handle.submit(&agent_id, request, Vec::new()).await.map(|_| ())
+    }
+}
+
+impl Shared {
+    fn new(parts: Parts, writer: Writer) -> Self {
+        let settings = parts.settings;
+        Self {
+            blobs: Blobs::new(parts.store.clone(), parts.blobs_folder),
+            store: parts.store,
+            writer,
+            boot: parts.boot,
+            agents_folder: parts.agents_folder,
+            processes: parts.processes,
+            models: parts.models,
+            source: parts.source,
+            feed: Feed::default(),
+            deadlines: Deadlines::default(),
+            turns: Permits::new(settings.turns_max),
+            model_calls: Permits::new(settings.model_calls_max),
+            commands: Permits::new(settings.commands_max),
+            loads: Semaphore::new(LOADS_AT_ONCE),
+            settings,
+            awake: Mutex::default(),
+            quarantine: Mutex::default(),
+            shutting_down: AtomicBool::new(false),
+            loops: watch::Sender::new(0),
+        }
+    }
+
+    /// Hands mail to an agent's loop, waking the agent if it sleeps.
+    pub fn post(self: &Arc<Self>, agent: &AgentId, mail: Mail) -> Result<(), SubmitError> {
+        if let Some(reason) = self.quarantine_of(agent) {
+            return Err(SubmitError::Quarantined { agent: agent.clone(), reason });
+        }
+        let mut awake = self.awake();
+        if self.shutting_down.load(Ordering::SeqCst) {
+            return Err(SubmitError::ShuttingDown);
+        }
+        let inbox = awake.entry(agent.clone()).or_insert_with(|| self.wake(agent));
+        if matches!(mail, Mail::Submit(_)) && inbox.waiting.fetch_add(1, Ordering::Relaxed) >= INBOX_SUBMISSIONS_MAX {
+            inbox.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(SubmitError::Overloaded);
+        }
+        inbox.mail.send(mail).map_err(|_| SubmitError::Unavailable("the agent's loop has ended".into()))
+    }
+
+    /// Hands mail to an agent's loop if it has one.
+    pub fn post_if_awake(&self, agent: &AgentId, mail: impl FnOnce() -> Mail) -> bool {
+        match self.awake().get(agent) {
+            Some(inbox) => inbox.mail.send(mail()).is_ok(),
+            None => false,
+        }
+    }
+
+    pub fn is_awake(&self, agent: &AgentId) -> bool {
+        self.awake().contains_key(agent)
+    }
+
+    /// Wakes an agent to look for what is due.
+    fn nudge(self: &Arc<Self>, agent: &AgentId) {
+        if let Err(error) = self.post(agent, Mail::Nudge) {
+            tracing::warn!(%agent, %error, "an agent that is due cannot be woken");
+        }
+    }
+
+    fn wake(self: &Arc<Self>, agent: &AgentId) -> Inbox {
+        let (mail, received) = unbounded_channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let inbox = Inbox { mail: mail.clone(), waiting: waiting.clone() };
+        self.loops.send_modify(|count| *count += 1);
+        agent_loop::spawn(self.clone(), agent.clone(), Received { mail: received, me: mail, waiting });
+        inbox
+    }
+
+    /// Takes an agent with nothing to do out of the awake ones, unless mail has come.
+    pub fn retire(&self, agent: &AgentId, received: &Received) -> bool {
+        let mut awake = self.awake();
+        let idle = received.mail.is_empty();
+        if idle {
+            awake.remove(agent);
+        }
+        idle
+    }
+
+    /// A loop has ended. One that retired left the awake ones before, and another may have taken its place since.
+    pub fn ended(&self, agent: &AgentId, retired: bool) {
+        if !retired {
+            self.awake().remove(agent);
+        }
+        self.loops.send_modify(|count| *count -= 1);
+    }
+
+    /// Sets an agent apart; all others are served on.
+    pub fn set_apart(&self, agent: &AgentId, reason: String) {
+        tracing::error!(%agent, %reason, "the agent is set apart");
+        self.quarantine.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.clone(), reason);
+    }
+
+    pub fn quarantine_of(&self, agent: &AgentId) -> Option<String> {
+        self.quarantine.lock().unwrap_or_else(PoisonError::into_inner).get(agent).cloned()
+    }
+
+    pub fn quarantined(&self) -> Vec<(AgentId, String)> {
+        let quarantine = self.quarantine.lock().unwrap_or_else(PoisonError::into_inner);
+        quarantine.iter().map(|(agent, reason)| (agent.clone(), reason.clone())).collect()
+    }
+
+    /// Why an agent's loop gave no answer.
+    pub fn absence(&self, agent: &AgentId) -> SubmitError {
+        match self.quarantine_of(agent) {
+            Some(reason) => SubmitError::Quarantined { agent: agent.clone(), reason },
+            None if self.shutting_down.load(Ordering::SeqCst) => SubmitError::ShuttingDown,
+            None => SubmitError::Unavailable("the agent's loop gave no answer".into()),
+        }
+    }
+
+    /// An agent's durable state.
+    pub fn load(&self, agent: &AgentId) -> Result<Option<(AgentState, Head)>, SubmitError> {
+        self.read(agent, |store| reader::load(store, agent))
+    }
+
+    /// Reads a ledger. Damage sets the agent apart.
+    pub fn read<T>(
+        &self,
+        agent: &AgentId,
+        read: impl FnOnce(&dyn Store) -> Result<T, ReadError>,
+    ) -> Result<T, SubmitError> {
+        read(&*self.store).map_err(|error| match error {
+            ReadError::Store(error) => error.into(),
+            ReadError::Damaged { .. } => {
+                let reason = error.to_string();
+                self.set_apart(agent, reason.clone());
+                SubmitError::Quarantined { agent: agent.clone(), reason }
+            }
+        })
+    }
+
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            agents_awake: self.awake().len(),
+            turns: self.turns.occupancy(),
+            model_calls: self.model_calls.occupancy(),
+            commands: self.commands.occupancy(),
+        }
+    }
+
+    /// Removes the run folders of commands whose end is recorded: a crash came between the two.
+    fn sweep_runs(&self) {
+        let names = match self.processes.names() {
+            Ok(names) => names,
+            Err(error) => return tracing::warn!(%error, "run folders cannot be listed"),
+        };
+        for name in names.iter().filter(|name| self.is_recorded(name)) {
+            if let Err(error) = self.processes.remove(name) {
+                tracing::warn!(%error, name, "a run folder cannot be removed");
+            }
+        }
+    }
+
+    fn is_recorded(&self, name: &str) -> bool {
+        let parsed = agent_loop::parse_run_name(name);
+        parsed.is_some_and(|(agent, TaskId(number))| {
+            matches!(self.store.record(&agent, RecordKind::Task, number), Ok(Some(_)))
+        })
+    }
+
+    fn awake(&self) -> MutexGuard<'_, HashMap<AgentId, Inbox>> {
+        self.awake.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

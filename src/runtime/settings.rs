@@ -1,0 +1,58 @@
+//! What a host is told when it starts.
+
+use crate::events::turn::TurnPolicy;
+use crate::words::id::AgentId;
+use crate::words::limit;
+use std::path::PathBuf;
+
+/// The settings of a host. Those that alter decisions are recorded with every turn.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub default_agent: AgentId,
+    /// The folder that the default agent works in.
+    pub workspace: PathBuf,
+    /// The holon that supervises commands; this very program as a rule.
+    pub program: PathBuf,
+    /// `provider/model`, the chosen one first, then its fallbacks.
+    pub models: Vec<String>,
+    pub turns_max: usize,
+    pub model_calls_max: usize,
+    pub commands_max: usize,
+    pub rounds_per_turn_max: u32,
+    pub retry_ms_first: u64,
+    /// How long an agent with nothing to do stays loaded.
+    pub linger_ms: u64,
+    /// Names of environment variables that commands may see beside the usual ones.
+    pub command_environment: Vec<String>,
+}
+
+impl Settings {
+    pub fn new(default_agent: AgentId, workspace: PathBuf, program: PathBuf, models: Vec<String>) -> Self {
+        Self {
+            default_agent,
+            workspace,
+            program,
+            models,
+            turns_max: limit::HOST_TURNS_MAX,
+            model_calls_max: limit::HOST_MODEL_CALLS_MAX,
+            commands_max: limit::HOST_COMMANDS_MAX,
+            rounds_per_turn_max: limit::ROUNDS_PER_TURN_MAX,
+            retry_ms_first: limit::RETRY_MS_FIRST,
+            linger_ms: limit::LINGER_MS,
+            command_environment: Vec::new(),
+        }
+    }
+
+    /// The settings as a turn records them.
+    pub fn policy(&self) -> TurnPolicy {
+        TurnPolicy {
+            models: self.models.iter().take(limit::MODELS_PER_TURN_MAX).cloned().collect(),
+            rounds_max: self.rounds_per_turn_max,
+            turn_ms_max: limit::TURN_MS_MAX,
+            output_tokens_per_round_max: limit::OUTPUT_TOKENS_PER_ROUND_MAX,
+            tokens_per_turn_max: limit::TOKENS_PER_TURN_MAX,
+            attempts_per_model_max: limit::ATTEMPTS_PER_MODEL_MAX,
+            retry_ms_first: self.retry_ms_first,
+        }
+    }
+}

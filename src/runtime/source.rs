@@ -1,0 +1,57 @@
+//! The clock and the randomness. Nothing else reads either (architecture 4).
+
+use crate::words::time::Timestamp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where the time comes from.
+#[derive(Clone)]
+pub struct Source(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    System,
+    Manual(Arc<AtomicI64>),
+}
+
+impl Source {
+    /// The machine's clock.
+    pub fn system() -> Self {
+        Self(Kind::System)
+    }
+
+    /// A clock that stands where it is put, for tests.
+    pub fn manual(at: Timestamp) -> Self {
+        Self(Kind::Manual(Arc::new(AtomicI64::new(at.0))))
+    }
+
+    /// Puts a manual clock; the machine's clock is not ours to put.
+    pub fn set(&self, at: Timestamp) {
+        if let Kind::Manual(clock) = &self.0 {
+            clock.store(at.0, Ordering::SeqCst);
+        }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Kind::System => system_now(),
+            Kind::Manual(clock) => Timestamp(clock.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// How long from now until `at`; zero when it has passed.
+    pub fn until(&self, at: Timestamp) -> Duration {
+        Duration::from_millis(at.since_ms(self.now()))
+    }
+}
+
+/// A clock before 1970 counts backwards from there.
+#[expect(clippy::disallowed_methods, reason = "this is the one reading of the clock")]
+fn system_now() -> Timestamp {
+    let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => Timestamp(millis(since)),
+        Err(before) => Timestamp(-millis(before.duration())),
+    }
+}

@@ -1,0 +1,278 @@
+//! The agent as clients see it: list entry, summary, state. Projections, assembled on read (state seed).
+
+use crate::events::agent::{Ownership, Preset, Role, Visibility};
+use crate::fold::AgentState;
+use crate::fold::agent::Lifecycle;
+use crate::fold::posture::{Posture, PostureKind, posture};
+use crate::fold::row::ListRow;
+use crate::words::id::{AgentId, EventSeq, RunId};
+use serde_json::{Value, json};
+
+/// What a projection needs beside the state.
+pub struct Setting<'a> {
+    pub default_agent: &'a AgentId,
+    /// The models of the host, the chosen one first.
+    pub models: &'a [String],
+    /// The agent's execution root.
+    pub root: &'a str,
+}
+
+/// Identity facts, from a state or from a list row.
+struct Identity<'a> {
+    id: &'a AgentId,
+    role: Role,
+    visibility: Visibility,
+    ownership: Ownership,
+    preset: Preset,
+    lineage_parent: Option<&'a AgentId>,
+}
+
+/// An entry of `/agents/list`.
+pub fn list_entry(id: &AgentId, row: &ListRow, apart: Option<&str>, setting: &Setting<'_>) -> Value {
+    let (role, visibility, ownership, preset) = (row.role, row.visibility, row.ownership, row.preset);
+    let identity = Identity { id, role, visibility, ownership, preset, lineage_parent: None };
+    let posture = posture_of(row.posture, &row.posture_reason, &row.evidence, row.tasks_open > 0, row.current_run);
+    json!({
+        "identity": identity_view(&identity, setting),
+        "status": status(row.lifecycle, row.posture),
+        "scheduling_posture": posture,
+        "lifecycle": lifecycle(id, row.lifecycle),
+        "pending": row.messages_waiting,
+        "current_run_id": row.current_run,
+        "model": model(setting),
+        "quarantined": apart,
+    })
+}
+
+/// An entry for an agent whose list row cannot be read: it is named all the same.
+pub fn unreadable_entry(id: &AgentId, reason: &str, setting: &Setting<'_>) -> Value {
+    let (role, preset) = (Role::Named, Preset::PublicNamed);
+    let (visibility, ownership) = (Visibility::Public, Ownership::SelfOwned);
+    let identity = Identity { id, role, visibility, ownership, preset, lineage_parent: None };
+    json!({
+        "identity": identity_view(&identity, setting),
+        "status": "stopped",
+        "model": model(setting),
+        "quarantined": reason,
+    })
+}
+
+/// `AgentSummary`, as `/agents/:id/status` answers it.
+pub fn summary(state: &AgentState, setting: &Setting<'_>) -> Value {
+    let posture = posture(state);
+    let identity = Identity {
+        id: &state.agent_id,
+        role: state.agent.role,
+        visibility: state.agent.visibility,
+        ownership: state.agent.ownership,
+        preset: state.agent.preset,
+        lineage_parent: state.agent.lineage_parent.as_ref(),
+    };
+    let run = state.turns.current.as_ref().map(|turn| turn.run);
+    json!({
+        "identity": identity_view(&identity, setting),
+        "agent": agent_state(state, &posture),
+        "scheduling_posture":
+            posture_of(posture.kind, posture.reason, &posture.evidence, posture.has_active_tasks, run),
+        "active_task_count": state.tasks.open.len(),
+        "lifecycle": lifecycle(&state.agent_id, state.agent.lifecycle),
+        "model": model(setting),
+        "token_usage": token_usage(state),
+        "closure": closure(state, &posture),
+        "execution": execution(setting),
+        "loaded_agents_md": {},
+        "skills": {},
+        "active_children": [],
+        "active_waiting_intents": [],
+        "active_wait_conditions": [],
+        "active_external_triggers": [],
+        "recent_operator_notifications": [],
+        "recent_brief_count": state.briefs.last.0,
+        "recent_event_count": state.head,
+        "last_turn": last_turn(state),
+    })
+}
+
+/// `AgentStateSnapshot`, as `/agents/:id/state` answers it. `tasks` are the open ones, newest first.
+pub fn state(state: &AgentState, setting: &Setting<'_>, tasks: Vec<Value>) -> Value {
+    let run = state.turns.current.as_ref().map(|turn| turn.run);
+    json!({
+        "agent": summary(state, setting),
+        "session": {
+            "current_run_id": run,
+            "pending_count": state.queue.waiting.len(),
+            "last_turn": last_turn(state),
+        },
+        "tasks": tasks,
+        "timers": [],
+        "work_items": [],
+        "waiting_intents": [],
+        "external_triggers": [],
+        "operator_notifications": [],
+        "workspace": {"attached_workspaces": []},
+        "execution": execution(setting),
+    })
+}
+
+/// The record that a creation answers.
+pub fn identity_record(state: &AgentState, setting: &Setting<'_>) -> Value {
+    let mut record = summary(state, setting)["identity"].take();
+    record["created_at"] = json!(state.agent.created_at);
+    record["updated_at"] = json!(state.last_at);
+    record
+}
+
+fn identity_view(identity: &Identity<'_>, setting: &Setting<'_>) -> Value {
+    json!({
+        "agent_id": identity.id,
+        "kind": identity.role,
+        "visibility": identity.visibility,
+        "ownership": identity.ownership,
+        "profile_preset": identity.preset,
+        "status": "active",
+        "is_default_agent": identity.id == setting.default_agent,
+        "lineage_parent_agent_id": identity.lineage_parent,
+    })
+}
+
+fn agent_state(state: &AgentState, posture: &Posture) -> Value {
+    json!({
+        "id": state.agent_id,
+        "status": status(state.agent.lifecycle, posture.kind),
+        "pending": state.queue.waiting.len(),
+        "compacted_message_count": 0,
+        "total_message_count": state.queue.last.0,
+        "current_run_id": state.turns.current.as_ref().map(|turn| turn.run),
+        "turn_index": state.turns.last.0,
+        "total_input_tokens": state.turns.usage_total.input_tokens,
+        "total_output_tokens": state.turns.usage_total.output_tokens,
+        "total_model_rounds": state.turns.rounds_total,
+        "last_brief_at": state.briefs.last_at,
+        "event_seq": state.head,
+    })
+}
+
+fn posture_of(
+    kind: PostureKind,
+    reason: &str,
+    evidence: &[EventSeq],
+    has_active_tasks: bool,
+    run: Option<RunId>,
+) -> Value {
+    json!({
+        "posture": kind.name(),
+        "reason": reason,
+        "evidence": evidence,
+        "run_id": run,
+        "has_active_tasks": has_active_tasks,
+        "has_weak_external_wait": false,
+        "timers_pending": 0,
+    })
+}
+
+/// The older status word, from the posture.
+fn status(lifecycle: Lifecycle, posture: PostureKind) -> &'static str {
+    match (lifecycle, posture) {
+        (Lifecycle::Unborn, _) => "booting",
+        (Lifecycle::Stopped | Lifecycle::Paused, _) => "stopped",
+        (Lifecycle::Active, PostureKind::ActiveTurn) => "awake_running",
+        (Lifecycle::Active, PostureKind::HasQueuedInput | PostureKind::HasRunnableWork) => "awake_idle",
+        (Lifecycle::Active, _) => "asleep",
+    }
+}
+
+fn lifecycle(id: &AgentId, lifecycle: Lifecycle) -> Value {
+    let resume = matches!(lifecycle, Lifecycle::Stopped | Lifecycle::Paused);
+    let stopped = lifecycle == Lifecycle::Stopped;
+    let mut view = json!({
+        "state": lifecycle.name(),
+        "resume_required": resume,
+        "accepts_external_messages": !stopped,
+        "wake_requires_resume": resume,
+    });
+    if resume {
+        view["operator_hint"] = json!("start the agent; its queue is kept");
+        view["resume_cli_hint"] = json!(format!("holon agent start {id}"));
+        view["resume_control_path"] = json!(format!("/control/agents/{id}/control"));
+    }
+    view
+}
+
+fn model(setting: &Setting<'_>) -> Value {
+    let chosen = setting.models.first().map_or("", String::as_str);
+    json!({
+        "source": "runtime_default",
+        "runtime_default_model": chosen,
+        "effective_model": chosen,
+        "fallback_active": false,
+        "effective_fallback_models": setting.models.get(1..).unwrap_or_default(),
+    })
+}
+
+fn token_usage(state: &AgentState) -> Value {
+    let total = &state.turns.usage_total;
+    let last = state.turns.last_ended.as_ref().map(|turn| {
+        let usage = &turn.usage;
+        json!({
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "total_tokens": usage.tokens(),
+        })
+    });
+    json!({
+        "total": {
+            "input_tokens": total.input_tokens,
+            "output_tokens": total.output_tokens,
+            "total_tokens": total.tokens(),
+        },
+        "rounds_of_unknown_usage": total.rounds_unknown,
+        "total_model_rounds": state.turns.rounds_total,
+        "last_turn": last,
+    })
+}
+
+/// What the last turn came to, and whether anything goes on.
+fn closure(state: &AgentState, posture: &Posture) -> Value {
+    let failed = state.turns.last_ended.as_ref().is_some_and(|turn| turn.outcome.name() == "failed");
+    let outcome = match posture.kind {
+        PostureKind::HasQueuedInput | PostureKind::HasRunnableWork => "continuable",
+        PostureKind::ActiveTurn
+        | PostureKind::WaitingForTask
+        | PostureKind::WaitingForExternal
+        | PostureKind::WaitingForOperator
+        | PostureKind::Blocked => "waiting",
+        PostureKind::Archived | PostureKind::Idle if failed => "failed",
+        PostureKind::Archived | PostureKind::Idle => "completed",
+    };
+    let awake = posture.kind == PostureKind::ActiveTurn;
+    json!({"outcome": outcome, "runtime_posture": if awake { "awake" } else { "sleeping" }})
+}
+
+fn execution(setting: &Setting<'_>) -> Value {
+    json!({
+        "profile": {
+            "backend": "host_local",
+            "process_execution_exposed": true,
+            "allow_background_tasks": true,
+            "supports_managed_worktrees": false,
+        },
+        "workspace_anchor": setting.root,
+        "execution_root": setting.root,
+        "cwd": setting.root,
+        "attached_workspaces": [],
+    })
+}
+
+fn last_turn(state: &AgentState) -> Value {
+    let Some(turn) = &state.turns.last_ended else { return Value::Null };
+    json!({
+        "run_id": turn.run,
+        "message_id": turn.message,
+        "wake_event_seq": turn.message_seq,
+        "outcome": turn.outcome,
+        "reason": turn.reason,
+        "started_at": turn.started_at,
+        "ended_at": turn.ended_at,
+        "event_seq": turn.ended,
+    })
+}

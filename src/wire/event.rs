@@ -1,0 +1,224 @@
+//! Events as clients see them, in two projections (wire, Events).
+//!
+//! `local_debug` is the raw record. `operator` holds user-facing facts, provenance and bounded summaries: no prompts, no
+//! arguments or output of tools, no paths. What it leaves out is listed in `redactions`.
+
+use crate::events::codec;
+use crate::events::queue::{BodyType, QueueEvent, Subject};
+use crate::events::turn::{CallResult, Entry, TurnEvent};
+use crate::events::{Envelope, Event, OperatorEvent};
+use crate::words::content::Content;
+use crate::words::hash::Hash;
+use crate::words::id::AgentId;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// How much of an event a reader is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Projection {
+    #[default]
+    Operator,
+    LocalDebug,
+}
+
+impl Projection {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::LocalDebug => "local_debug",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "operator" => Some(Self::Operator),
+            "local_debug" => Some(Self::LocalDebug),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: String,
+    event_seq: u64,
+    ts: String,
+    agent_id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    schema_version: u8,
+    projection: ShownProjection,
+    provenance: Value,
+    payload: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct ShownProjection {
+    name: &'static str,
+    raw_payload_included: bool,
+    redactions: Vec<String>,
+}
+
+/// One event as JSON text.
+pub fn render(agent: &AgentId, envelope: &Envelope, previous: Hash, hash: Hash, projection: Projection) -> String {
+    let raw = projection == Projection::LocalDebug;
+    let (payload, redactions) = if raw { (body(&envelope.event), Vec::new()) } else { redact(agent, envelope) };
+    let shown = Shown {
+        id: format!("{agent}:{}", envelope.seq),
+        event_seq: envelope.seq.0,
+        ts: envelope.at.to_string(),
+        agent_id: agent.as_str(),
+        kind: envelope.event.kind(),
+        schema_version: codec::version(&envelope.event),
+        projection: ShownProjection { name: projection.name(), raw_payload_included: raw, redactions },
+        provenance: provenance(&envelope.event),
+        payload,
+        hash: raw.then(|| hash.to_string()),
+        prev_hash: raw.then(|| previous.to_string()),
+        cause: raw.then(|| json_of(&envelope.cause)),
+    };
+    serde_json::to_string(&shown).expect("plain fields are JSON")
+}
+
+fn json_of<T: Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).expect("plain fields are JSON")
+}
+
+fn body(event: &Event) -> Value {
+    json_of(event)
+}
+
+/// Where a message came from, under the names of the seed.
+fn provenance(event: &Event) -> Value {
+    let Event::Queue(QueueEvent::Enqueued(message)) = event else { return json!({}) };
+    json!({
+        "origin": super::message::origin(&message.origin),
+        "trust": message.trust,
+        "authority_class": message.trust.authority_class(),
+        "delivery_surface": message.surface,
+        "admission_context": message.admission,
+        "message_id": message.message,
+        "correlation_id": message.correlation_id,
+        "causation_id": message.causation_id,
+    })
+}
+
+/// The operator's view of a body, and what it leaves out.
+fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
+    match &envelope.event {
+        Event::Operator(OperatorEvent::BriefCreated(brief)) => {
+            (super::record::brief(agent, brief, envelope.at, brief.text.excerpt()), Vec::new())
+        }
+        Event::Queue(QueueEvent::Enqueued(message)) => {
+            let mut shown = without(&envelope.event, &["body", "metadata"]);
+            add(&mut shown, "body_bytes", message.body.bytes());
+            add(&mut shown, "about", message.about.iter().map(subject).collect::<Vec<_>>());
+            (shown, list(&["body", "metadata"]))
+        }
+        Event::Turn(TurnEvent::RoundRequested(round)) => {
+            let mut shown = without(&envelope.event, &["added"]);
+            add(&mut shown, "added_sections", round.added.len());
+            (shown, list(&["added"]))
+        }
+        Event::Turn(TurnEvent::Entry(entry)) => turn_entry(entry),
+        Event::Turn(TurnEvent::RoundAttemptFailed(_)) => (without(&envelope.event, &[]), Vec::new()),
+        Event::Task(crate::events::TaskEvent::CreateRequested(_)) => {
+            (without(&envelope.event, &["request", "summary"]), list(&["request", "summary"]))
+        }
+        Event::Task(crate::events::TaskEvent::Exited(exited)) => {
+            let mut shown = without(&envelope.event, &["output"]);
+            add(&mut shown, "output_bytes", exited.output.bytes);
+            (shown, list(&["output"]))
+        }
+        Event::Agent(crate::events::AgentEvent::RequestAnswered(_)) => {
+            (without(&envelope.event, &["key", "fingerprint"]), list(&["key", "fingerprint"]))
+        }
+        Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => {
+            (body(&envelope.event), Vec::new())
+        }
+    }
+}
+
+fn turn_entry(entry: &crate::events::turn::TurnEntry) -> (Value, Vec<String>) {
+    let run_id = entry.run;
+    match &entry.entry {
+        Entry::Incoming { message } => {
+            (json!({"run": run_id, "kind": "incoming_message", "message": message}), Vec::new())
+        }
+        Entry::Interjection { message } => {
+            (json!({"run": run_id, "kind": "interjection", "message": message}), Vec::new())
+        }
+        Entry::Assistant { round, model, text, calls, stop, usage, .. } => {
+            let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+            let shown = json!({
+                "run": run_id, "kind": "assistant_round", "round": round, "model": model, "tools": tools,
+                "text_bytes": text.bytes(), "stop_reason": stop, "usage": usage,
+            });
+            (shown, list(&["text", "calls"]))
+        }
+        Entry::ToolResult { round, call, result } => {
+            let shown = json!({
+                "run": run_id, "kind": "tool_result", "round": round, "call": call, "result": result_name(result),
+            });
+            (shown, list(&["output"]))
+        }
+    }
+}
+
+fn result_name(result: &CallResult) -> &'static str {
+    match result {
+        CallResult::Exited { .. } => "exited",
+        CallResult::Promoted { .. } => "promoted_to_task",
+        CallResult::AlreadyRunning { .. } => "already_running",
+        CallResult::TaskOutput { .. } => "task_output",
+        CallResult::Slept => "slept",
+        CallResult::Refused(_) => "refused",
+    }
+}
+
+fn subject(subject: &Subject) -> String {
+    let Subject::Task(task) = subject;
+    task.to_string()
+}
+
+fn without(event: &Event, names: &[&str]) -> Value {
+    let Value::Object(mut members) = body(event) else { return Value::Object(Map::new()) };
+    for name in names {
+        members.remove(*name);
+    }
+    Value::Object(members)
+}
+
+fn add(value: &mut Value, name: &str, member: impl Into<Value>) {
+    if let Value::Object(members) = value {
+        members.insert(name.into(), member.into());
+    }
+}
+
+fn list(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A body as a client reads it (control-plane seed, MessageBody). `text` is the whole of it.
+pub fn message_body(kind: BodyType, text: &str) -> Value {
+    match kind {
+        BodyType::Text => json!({"type": "text", "text": text}),
+        BodyType::Json => json!({"type": "json", "value": serde_json::from_str::<Value>(text).unwrap_or(Value::Null)}),
+        BodyType::Brief => {
+            let mut value = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+            add(&mut value, "type", "brief");
+            value
+        }
+    }
+}
+
+/// How a content is told of where its text is not shown.
+pub fn content(content: &Content) -> Value {
+    json!({"bytes": content.bytes(), "excerpt": content.excerpt(), "hash": content.stored()})
+}

@@ -1,0 +1,212 @@
+//! Messages in and out (control-plane seed, Enqueue and Message shapes).
+
+use crate::decide::queue::NewMessage;
+use crate::decide::waiting::NewWake;
+use crate::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surface, Trust};
+use crate::words::content::{Blob, Content};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A refusal of a body, before the core is asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// Well-formed, and not allowed to this caller.
+    #[error("{0}")]
+    Forbidden(String),
+    #[error("{field} {reason}")]
+    Invalid { field: &'static str, reason: String },
+}
+
+/// `POST /agents/:id/enqueue`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnqueueBody {
+    kind: Option<String>,
+    priority: Option<String>,
+    trust: Option<String>,
+    /// Ignored: authority follows from trust.
+    #[serde(rename = "authority_class")]
+    _authority_class: Option<Value>,
+    body: Option<MessageBody>,
+    text: Option<String>,
+    json: Option<Value>,
+    metadata: Option<Value>,
+    correlation_id: Option<String>,
+    causation_id: Option<String>,
+    origin: Option<PublicOrigin>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum MessageBody {
+    Text { text: String },
+    Json { value: Value },
+    Brief { title: Option<String>, text: String, attachments: Option<Value> },
+}
+
+/// The origins of the seed. Only two of them are a public caller's to name.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum PublicOrigin {
+    Operator {},
+    Channel { channel_id: String, sender_id: Option<String> },
+    Webhook { source: String, event_type: Option<String> },
+    Callback {},
+    Timer {},
+    System {},
+    Task {},
+}
+
+/// `POST /control/agents/:id/prompt`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptBody {
+    pub text: String,
+}
+
+/// `POST /control/agents/:id/wake`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WakeBody {
+    reason: String,
+    source: Option<String>,
+    correlation_id: Option<String>,
+    causation_id: Option<String>,
+}
+
+impl EnqueueBody {
+    /// The message of a public caller: it chooses neither trust, nor the highest lane, nor a runtime's kind.
+    pub fn message(self) -> Result<(NewMessage, Option<Blob>), BodyError> {
+        let kind = parse("kind", self.kind.as_deref(), MessageKind::WebhookEvent, MessageKind::from_name)?;
+        let lane = parse("priority", self.priority.as_deref(), Lane::Normal, lane)?;
+        let (origin, its_kind) = public_origin(self.origin)?;
+        if self.trust.is_some() {
+            return Err(BodyError::Forbidden("public callers may not set trust".into()));
+        }
+        if lane == Lane::Interject {
+            return Err(BodyError::Forbidden("public callers may not use the interject priority".into()));
+        }
+        if !matches!(kind, MessageKind::WebhookEvent | MessageKind::ChannelEvent) {
+            return Err(BodyError::Forbidden(format!("public callers may not send {kind}")));
+        }
+        if kind != its_kind {
+            return Err(BodyError::Forbidden("message kind does not match origin".into()));
+        }
+        let (body_type, text) = body(self.body, self.text, self.json);
+        let (body, blob) = Content::new(text);
+        let new = NewMessage {
+            kind,
+            lane: Some(lane),
+            origin,
+            surface: Surface::HttpPublicEnqueue,
+            admission: Admission::PublicUnauthenticated,
+            body_type,
+            body,
+            metadata: self.metadata.filter(|value| !value.is_null()).map(|value| value.to_string()),
+            correlation_id: self.correlation_id,
+            causation_id: self.causation_id,
+            provided_trust: None,
+        };
+        Ok((new, blob))
+    }
+}
+
+impl PromptBody {
+    /// An operator's prompt.
+    pub fn message(self, surface: Surface, admission: Admission) -> (NewMessage, Option<Blob>) {
+        let (body, blob) = Content::new(self.text);
+        let new = NewMessage {
+            kind: MessageKind::OperatorPrompt,
+            lane: None,
+            origin: Origin::Operator { actor_id: Some("control".into()) },
+            surface,
+            admission,
+            body_type: BodyType::Text,
+            body,
+            metadata: None,
+            correlation_id: None,
+            causation_id: None,
+            provided_trust: None,
+        };
+        (new, blob)
+    }
+}
+
+impl From<WakeBody> for NewWake {
+    fn from(body: WakeBody) -> Self {
+        let WakeBody { reason, source, correlation_id, causation_id } = body;
+        Self { reason, source, correlation_id, causation_id }
+    }
+}
+
+/// `interrupt` is the older name of the highest lane.
+fn lane(name: &str) -> Option<Lane> {
+    if name == "interrupt" { Some(Lane::Interject) } else { Lane::from_name(name) }
+}
+
+fn parse<T>(
+    field: &'static str,
+    name: Option<&str>,
+    default: T,
+    from_name: impl Fn(&str) -> Option<T>,
+) -> Result<T, BodyError> {
+    let Some(name) = name else { return Ok(default) };
+    from_name(name).ok_or_else(|| BodyError::Invalid { field, reason: format!("cannot be {name:?}") })
+}
+
+fn public_origin(origin: Option<PublicOrigin>) -> Result<(Origin, MessageKind), BodyError> {
+    let denied = |name: &str| Err(BodyError::Forbidden(format!("public callers may not be of the {name} origin")));
+    match origin {
+        None => Ok((Origin::Webhook { source: "http".into(), event_type: None }, MessageKind::WebhookEvent)),
+        Some(PublicOrigin::Webhook { source, event_type }) => {
+            Ok((Origin::Webhook { source, event_type }, MessageKind::WebhookEvent))
+        }
+        Some(PublicOrigin::Channel { channel_id, sender_id }) => {
+            Ok((Origin::Channel { channel_id, sender_id }, MessageKind::ChannelEvent))
+        }
+        Some(PublicOrigin::Operator {}) => denied("operator"),
+        Some(PublicOrigin::Callback {}) => denied("callback"),
+        Some(PublicOrigin::Timer {}) => denied("timer"),
+        Some(PublicOrigin::System {}) => denied("system"),
+        Some(PublicOrigin::Task {}) => denied("task"),
+    }
+}
+
+/// `body` wins over `text`, and `text` over `json`.
+fn body(body: Option<MessageBody>, text: Option<String>, json: Option<Value>) -> (BodyType, String) {
+    match (body, text, json) {
+        (Some(MessageBody::Text { text }), _, _) | (None, Some(text), _) => (BodyType::Text, text),
+        (Some(MessageBody::Json { value }), _, _) | (None, None, Some(value)) => (BodyType::Json, value.to_string()),
+        (Some(MessageBody::Brief { title, text, attachments }), _, _) => {
+            (BodyType::Brief, json!({"title": title, "text": text, "attachments": attachments}).to_string())
+        }
+        (None, None, None) => (BodyType::Text, String::new()),
+    }
+}
+
+/// An origin under the names of the seed.
+pub fn origin(origin: &Origin) -> Value {
+    match origin {
+        Origin::Operator { actor_id } => json!({"kind": "operator", "actor_id": actor_id}),
+        Origin::Channel { channel_id, sender_id } => {
+            json!({"kind": "channel", "channel_id": channel_id, "sender_id": sender_id})
+        }
+        Origin::Webhook { source, event_type } => {
+            json!({"kind": "webhook", "source": source, "event_type": event_type})
+        }
+        Origin::Callback { descriptor_id, source } => {
+            json!({"kind": "callback", "descriptor_id": descriptor_id, "source": source})
+        }
+        Origin::Timer { timer_id } => json!({"kind": "timer", "timer_id": format!("timer-{timer_id}")}),
+        Origin::System { subsystem } => json!({"kind": "system", "subsystem": subsystem}),
+        Origin::Task { task } => json!({"kind": "task", "task_id": task}),
+    }
+}
+
+/// The trust that a control body names, if it is one. It is recorded and elevates nothing.
+pub fn provided_trust(name: Option<&str>) -> Result<Option<Trust>, BodyError> {
+    let Some(name) = name else { return Ok(None) };
+    let trust = Trust::from_name(name);
+    let unknown = || BodyError::Invalid { field: "trust", reason: format!("cannot be {name:?}") };
+    trust.map(Some).ok_or_else(unknown)
+}

@@ -1,0 +1,9 @@
+//! The wire floor: JSON shapes, and how the core's values become them. Nothing here decides or waits.
+//!
+//! The contract is the control-plane seed; required members and their types follow the shapes that its clients read.
+
+pub mod agent;
+pub mod event;
+pub mod message;
+pub mod problem;
+pub mod record;
