@@ -1,4 +1,6 @@
 //! holon
+pub mod cli;
+pub mod client;
 pub mod context;
 pub mod decide;
 pub mod events;

@@ -11,8 +11,6 @@ pub struct Settings {
     pub default_agent: AgentId,
     /// The folder that the default agent works in.
     pub workspace: PathBuf,
-    /// The holon that supervises commands; this very program as a rule.
-    pub program: PathBuf,
     /// `provider/model`, the chosen one first, then its fallbacks.
     pub models: Vec<String>,
     pub turns_max: usize,
@@ -27,11 +25,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub fn new(default_agent: AgentId, workspace: PathBuf, program: PathBuf, models: Vec<String>) -> Self {
+    pub fn new(default_agent: AgentId, workspace: PathBuf, models: Vec<String>) -> Self {
         Self {
             default_agent,
             workspace,
-            program,
             models,
             turns_max: limit::HOST_TURNS_MAX,
             model_calls_max: limit::HOST_MODEL_CALLS_MAX,

@@ -1,0 +1,183 @@
+//! The command line: data on stdout, the rest on stderr, exit codes that are a contract.
+//!
+//! One file a verb, or a family of them. A verb talks to a server through [`crate::client`], as anybody could;
+//! `serve` and `run` start the runtime.
+
+mod agent;
+mod config;
+mod events;
+mod ledger;
+mod print;
+mod run;
+mod serve;
+
+use crate::client::{Address, Client, ClientError};
+use crate::ledger::home::{HomeError, Paths};
+use clap::{Args, Parser, Subcommand};
+use config::{Config, ConfigError};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A headless, event-sourced runtime for long-lived agents.
+#[derive(Parser)]
+#[command(name = "holon", version, about, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What every verb takes.
+#[derive(Args)]
+struct Globals {
+    /// The folder that holds the ledgers.
+    #[arg(long, global = true, env = "HOLON_HOME", value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// A server to talk to, instead of the one in the home: http://HOST:PORT
+    #[arg(long, global = true, env = "HOLON_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// The control token of the server.
+    #[arg(long, global = true, env = "HOLON_CONTROL_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    token: Option<String>,
+    /// A file that holds the control token.
+    #[arg(long, global = true, env = "HOLON_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run the runtime and its HTTP surface until told to stop.
+    Serve(serve::ServeArgs),
+    /// Send a prompt, wait, print the answer. Starts the runtime for that if none runs.
+    Run(run::RunArgs),
+    /// Send a prompt and do not wait.
+    Prompt(agent::PromptArgs),
+    /// What an agent is doing, and why.
+    Status(agent::AgentArg),
+    /// The events of an agent.
+    Events(events::EventsArgs),
+    /// Agents: list, create, start, stop, abort.
+    #[command(subcommand)]
+    Agent(agent::AgentVerb),
+    /// Ledgers: verify, stats, head.
+    #[command(subcommand)]
+    Ledger(ledger::LedgerVerb),
+    /// Hold one command, so that it outlives the runtime.
+    #[command(hide = true)]
+    Supervise { folder: PathBuf },
+}
+
+/// Why a verb did not do what it was asked. Each kind has its exit code.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("{message}")]
+    Refused { message: String, hint: Option<String> },
+    #[error("{0}")]
+    Usage(String),
+    /// What failed was printed as data.
+    #[error("verification failed")]
+    NotWhole,
+    /// The answer was printed, and it is one of failure.
+    #[error("the run failed")]
+    RunFailed,
+}
+
+type Outcome = Result<(), Failure>;
+
+const REFUSED: u8 = 1;
+const USAGE: u8 = 2;
+const UNREACHABLE: u8 = 3;
+const NOT_WHOLE: u8 = 4;
+
+impl Failure {
+    fn refused(message: impl Into<String>, hint: &str) -> Self {
+        Self::Refused { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Client(ClientError::Unreachable { .. }) => UNREACHABLE,
+            Self::Usage(_) | Self::Config(_) => USAGE,
+            Self::NotWhole | Self::Home(HomeError::Ledger { .. }) => NOT_WHOLE,
+            Self::Client(_) | Self::Home(_) | Self::Refused { .. } | Self::RunFailed => REFUSED,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Client(ClientError::Unreachable { .. }) => {
+                Some("start it with holon serve, or name it with --server URL or --home DIR".into())
+            }
+            Self::Client(ClientError::Refused(problem)) => problem.hint.clone(),
+            Self::Home(error) => Some(error.hint().into()),
+            Self::Config(error) => Some(error.hint().into()),
+            Self::Refused { hint, .. } => hint.clone(),
+            Self::Usage(_) | Self::NotWhole | Self::RunFailed | Self::Client(ClientError::Unreadable(_)) => None,
+        }
+    }
+}
+
+impl Globals {
+    fn paths(&self, config: &Config) -> Paths {
+        Paths::new(config.home.clone())
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        Ok(Config::load(self.home.as_deref())?)
+    }
+
+    /// The named server, else the one in the home.
+    fn client(&self) -> Result<Client, Failure> {
+        let config = self.config()?;
+        let address = match &self.server {
+            Some(url) => Address::Url(url.clone()),
+            None => Address::Socket(self.paths(&config).socket()),
+        };
+        Ok(Client::new(address, self.control_token(&config)?)?)
+    }
+
+    fn control_token(&self, config: &Config) -> Result<Option<String>, Failure> {
+        Ok(config.control_token(self.token.as_deref(), self.token_file.as_deref())?)
+    }
+}
+
+/// Parses the arguments and does what they ask.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Verb::Supervise { folder } = &cli.verb {
+        return crate::runtime::process::supervise(folder);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return print::failure(&Failure::refused(format!("no threads: {error}"), "check the machine")),
+    };
+    match runtime.block_on(dispatch(&cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => print::failure(&failure),
+    }
+}
+
+async fn dispatch(cli: &Cli) -> Outcome {
+    let globals = &cli.globals;
+    match &cli.verb {
+        Verb::Serve(args) => serve::serve(globals, args).await,
+        Verb::Run(args) => run::run(globals, args).await,
+        Verb::Prompt(args) => agent::prompt(globals, args).await,
+        Verb::Status(args) => agent::status(globals, args).await,
+        Verb::Events(args) => events::events(globals, args).await,
+        Verb::Agent(verb) => agent::dispatch(globals, verb).await,
+        Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
+        Verb::Supervise { .. } => Ok(()),
+    }
+}

@@ -1,0 +1,72 @@
+//! Printing: the only place of the command line that writes.
+
+use super::Failure;
+use serde_json::Value;
+use std::io::{ErrorKind, Write, stderr, stdout};
+use std::process::ExitCode;
+
+/// Data, for programs and people: one line, or a JSON document.
+pub(super) fn data(text: &str) {
+    write(&mut stdout().lock(), text);
+}
+
+pub(super) fn json(value: &Value) {
+    data(&format!("{value:#}"));
+}
+
+/// JSON on one line, for streams.
+pub(super) fn json_line(value: &Value) {
+    data(&value.to_string());
+}
+
+/// What a person may want to know beside the data.
+pub(super) fn note(text: &str) {
+    write(&mut stderr().lock(), text);
+}
+
+/// Says what failed and what to do, and gives the exit code.
+pub(super) fn failure(failure: &Failure) -> ExitCode {
+    if !matches!(failure, Failure::RunFailed) {
+        note(&format!("error: {failure}"));
+    }
+    if let Some(hint) = failure.hint() {
+        note(&format!("hint: {hint}"));
+    }
+    ExitCode::from(failure.code())
+}
+
+/// A reader that has gone, as `head` does, has what it wanted.
+#[expect(clippy::exit, reason = "there is nobody left to write to")]
+fn write(out: &mut impl Write, text: &str) {
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        // Nothing can be said about an output that cannot be written.
+        Err(_) | Ok(()) => {}
+    }
+}
+
+/// Rows under their headings, each column as wide as it needs.
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([headings[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    data(&line(&mut headings.iter().copied()));
+    for row in rows {
+        data(&line(&mut row.iter().map(String::as_str)));
+    }
+}
+
+/// The text of a member; empty when it is null or not there.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,195 @@
+//! `holon serve`: the runtime and its surfaces, until told to stop.
+
+use super::{Failure, Globals, Outcome, print};
+use crate::client::Client;
+use crate::http::serve::{Socket, serve as listen};
+use crate::http::{App, Auth, Place};
+use crate::ledger::home::{Home, HomeError};
+use crate::runtime::host::{Host, Parts};
+use crate::runtime::model::catalog::Models;
+use crate::runtime::process::Processes;
+use crate::runtime::settings::Settings;
+use crate::runtime::source::Source;
+use crate::words::hash::Hash;
+use clap::Args;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Args)]
+pub(super) struct ServeArgs {
+    /// Where to listen.
+    #[arg(long, env = "HOLON_HTTP_ADDR", value_name = "HOST:PORT")]
+    listen: Option<String>,
+    #[command(flatten)]
+    pub(super) runtime: RuntimeArgs,
+}
+
+/// What the runtime takes, whoever starts it.
+#[derive(Args, Default)]
+pub(super) struct RuntimeArgs {
+    /// The folder that the default agent works in; where holon was started when not given.
+    #[arg(long, env = "HOLON_WORKSPACE_DIR", value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// The agent that the default-agent routes mean.
+    #[arg(long, env = "HOLON_DEFAULT_AGENT", value_name = "ID")]
+    default_agent: Option<String>,
+    /// provider/model; builtin/runbook when nothing names one.
+    #[arg(long, env = "HOLON_MODEL", value_name = "MODEL")]
+    model: Option<String>,
+}
+
+/// A runtime with its surfaces, in this process.
+pub(super) struct Running {
+    pub app: Arc<App>,
+    host: Host,
+    server: tokio::task::JoinHandle<std::io::Result<()>>,
+    /// Nobody else serves this home for as long as it lives.
+    _home: Home,
+}
+
+/// The listener, and whether a token guards it.
+struct Listener {
+    tcp: TcpListener,
+    address: SocketAddr,
+}
+
+pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
+    log();
+    let running = start(globals, &args.runtime, Some(args)).await?;
+    let address = running.app.place.listen.map_or_else(String::new, |address| address.to_string());
+    if globals.json {
+        print::json_line(&json!({"ok": true, "listen": address, "socket": running.app.place.socket}));
+    } else {
+        print::data(&format!("holon is listening on http://{address}"));
+    }
+    let app = running.app.clone();
+    let interrupted = tokio::spawn(async move {
+        terminated().await;
+        app.shut_down();
+    });
+    running.app.going_down().await;
+    interrupted.abort();
+    running.stop().await
+}
+
+/// Starts the runtime; with `args` it also listens on TCP.
+pub(super) async fn start(
+    globals: &Globals,
+    runtime: &RuntimeArgs,
+    args: Option<&ServeArgs>,
+) -> Result<Running, Failure> {
+    let config = globals.config()?;
+    let token = globals.control_token(&config)?;
+    let home = open_home(&config.home).await?;
+    let paths = home.paths().clone();
+    let listener = match args {
+        Some(args) => Some(bind(&config.listen(args.listen.as_deref()), token.is_some()).await?),
+        None => None,
+    };
+    let (store, boot) = home.open_store()?;
+    let processes = Processes::new(&paths.runs(), None).map_err(|error| failed("the run folders", &error))?;
+    let mut settings = Settings::new(
+        config.default_agent(runtime.default_agent.as_deref())?,
+        config.workspace(runtime.workspace.as_deref())?,
+        config.models(runtime.model.as_deref()),
+    );
+    settings.command_environment = config.command_environment();
+    let source = Source::system();
+    let place = Place {
+        home: paths.home.clone(),
+        socket: paths.socket(),
+        listen: listener.as_ref().map(|listener| listener.address),
+        started_at: source.now(),
+        fingerprint: Hash::of(format!("{settings:?}").as_bytes()).to_string(),
+    };
+    let parts = Parts {
+        store: Arc::new(store),
+        boot,
+        blobs_folder: paths.blobs(),
+        agents_folder: paths.home.join("agents"),
+        processes,
+        models: Models::new(config.providers()?),
+        source,
+        settings,
+    };
+    let host = Host::start(parts).await.map_err(|error| failed("the runtime", &error))?;
+    let app = Arc::new(App::new(host.handle(), Auth::new(token.as_deref()), place));
+    let socket = Socket::bind(&paths.socket()).map_err(|error| failed("the socket in the home", &error))?;
+    let server = tokio::spawn(listen(app.clone(), listener.map(|listener| listener.tcp), socket));
+    Ok(Running { app, host, server, _home: home })
+}
+
+impl Running {
+    /// Ends the surfaces, then the runtime. Commands go on.
+    pub async fn stop(self) -> Outcome {
+        self.app.shut_down();
+        let served = self.server.await;
+        drop(self.app);
+        self.host.shutdown().await;
+        match served {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed("serving", &error)),
+            Err(error) => Err(failed("serving", &error)),
+        }
+    }
+}
+
+/// Another server of this home is worth naming.
+async fn open_home(path: &std::path::Path) -> Result<Home, Failure> {
+    match Home::open(path) {
+        Err(error @ HomeError::Locked { .. }) => {
+            let socket = path.join("holon.sock");
+            let served = Client::answers(&socket).await;
+            let hint = if served {
+                "a server runs on this home: holon status asks it; stop it first, or use another --home"
+            } else {
+                error.hint()
+            };
+            Err(Failure::refused(error.to_string(), hint))
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Beyond loopback a token must guard.
+async fn bind(listen: &str, guarded: bool) -> Result<Listener, Failure> {
+    let tcp = TcpListener::bind(listen).await;
+    let tcp = tcp.map_err(|error| {
+        Failure::refused(format!("cannot listen on {listen}: {error}"), "choose another address with --listen")
+    })?;
+    let address = tcp.local_addr().map_err(|error| failed("the listener", &error))?;
+    if !guarded && !address.ip().is_loopback() {
+        let hint = "set a control token with --token-file or HOLON_CONTROL_TOKEN, or listen on 127.0.0.1";
+        return Err(Failure::refused(format!("{address} is open to others and no control token is set"), hint));
+    }
+    Ok(Listener { tcp, address })
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(format!("{what}: {error}"), "the log above tells more; HOLON_LOG=debug tells all")
+}
+
+/// Resolves when somebody asks the process to end.
+async fn terminated() {
+    let ends = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let mut waits = Vec::new();
+    for end in ends {
+        match end {
+            Ok(mut end) => waits.push(Box::pin(async move { end.recv().await })),
+            Err(error) => tracing::warn!(%error, "a signal cannot be waited for"),
+        }
+    }
+    futures::future::select_all(waits).await;
+}
+
+/// Logs go to stderr; `HOLON_LOG` says how much.
+pub(super) fn log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HOLON_LOG")
+        .unwrap_or_else(|_| "warn,genai=off".parse().unwrap_or_default());
+    // A second call finds the log set up.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
