@@ -369,7 +369,6 @@ impl AgentLoop {
         };
         let append = Append { parts: vec![part], blobs: std::mem::take(&mut batch.blobs) };
         self.shared.writer.append(append).await?;
-        self.shared.deadlines.set(&self.id, rows.deadline);
         self.rows = Some(rows);
         Ok(head)
     }
@@ -439,9 +438,12 @@ impl AgentLoop {
         if self.going_down {
             return owed;
         }
+        let now = self.shared.source.now();
+        let ahead = owed.iter().map(|owed| owed.not_before).filter(|at| *at > now);
+        self.shared.deadlines.set(&self.id, ahead.min());
         self.claim_place(&owed);
         let running: Vec<Effect> = self.running.keys().copied().collect();
-        for change in changes(&owed, &running, self.shared.source.now(), self.place.is_some()) {
+        for change in changes(&owed, &running, now, self.place.is_some()) {
             match change {
                 Change::Start(effect) => self.start(effect),
                 Change::Stop(effect) => {

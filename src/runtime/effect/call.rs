@@ -14,7 +14,7 @@ use crate::tools;
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, RunId};
-use crate::words::limit::{CALL_NAME_BYTES_MAX, MODEL_TEXT_BYTES_MAX};
+use crate::words::limit::{CALL_NAME_BYTES_MAX, CALLS_PER_ROUND_MAX, MODEL_TEXT_BYTES_MAX};
 use std::sync::Arc;
 
 /// A model call, as the state describes it.
@@ -139,8 +139,9 @@ fn check(answer: &ModelAnswer) -> Result<(), AttemptError> {
     let names_fit = answer.said.calls.iter().all(|call| {
         !call.id.is_empty() && call.id.len() <= CALL_NAME_BYTES_MAX && call.tool.len() <= CALL_NAME_BYTES_MAX
     });
-    if answer.said.text.len() + arguments > MODEL_TEXT_BYTES_MAX || !names_fit {
-        return Err(fault(AttemptErrorKind::InvalidAnswer, "the answer, or a call's name in it, is too long"));
+    let calls_fit = answer.said.calls.len() <= CALLS_PER_ROUND_MAX;
+    if answer.said.text.len() + arguments > MODEL_TEXT_BYTES_MAX || !names_fit || !calls_fit {
+        return Err(fault(AttemptErrorKind::InvalidAnswer, "the answer is too long, or its calls are too many"));
     }
     Ok(())
 }
