@@ -15,7 +15,6 @@ use crate::events::queue::{Lane, MessageEnqueued, MessageKind, MessageSettled, O
 use crate::events::waiting::WakeRequested;
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, MessageId, TaskId};
-use crate::words::limit::INTERJECTIONS_PER_ROUND_MAX;
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,11 +75,10 @@ impl Queue {
         self.waiting.get_key_value(id).map(|(id, queued)| (*id, queued))
     }
 
-    /// Operator prompts that a running turn takes in at its next safe point, oldest first; as many as one round takes.
+    /// Operator prompts that a running turn takes in at its next safe point, oldest first.
     pub fn interjections(&self) -> impl Iterator<Item = (MessageId, &Queued)> {
         let prompts = self.lanes[rank(Lane::Interject)].iter().filter_map(|id| self.waiting.get_key_value(id));
-        let prompts = prompts.filter(|(_, queued)| queued.kind == MessageKind::OperatorPrompt);
-        prompts.map(|(id, queued)| (*id, queued)).take(INTERJECTIONS_PER_ROUND_MAX)
+        prompts.filter(|(_, queued)| queued.kind == MessageKind::OperatorPrompt).map(|(id, queued)| (*id, queued))
     }
 
     /// The tick that gathers wakes, if one waits.

@@ -8,11 +8,10 @@ pub mod result;
 use crate::context::request::{RawCall, ToolSchema};
 use crate::events::task::CommandSpec;
 use crate::events::turn::{Action, Call, CallError, ExecRequest, StopReason};
-use crate::words::content::excerpt;
 use crate::words::id::TaskId;
 use crate::words::limit::{
-    CALL_ARGUMENTS_BYTES_MAX, CALL_ERROR_BYTES_MAX, CALL_NAME_BYTES_MAX, COMMAND_BYTES_MAX, SHOWN_TOKENS_DEFAULT,
-    SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT, TASK_OUTPUT_BLOCK_MS_MAX, YIELD_MS_DEFAULT, YIELD_MS_MAX,
+    CALLS_PER_ROUND_MAX, COMMAND_BYTES_MAX, SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT,
+    TASK_OUTPUT_BLOCK_MS_MAX, YIELD_MS_DEFAULT, YIELD_MS_MAX,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -179,14 +178,12 @@ pub fn schemas() -> Vec<ToolSchema> {
 /// Reads the calls of a model round. A call that cannot be read becomes one that is refused, and the turn goes on.
 pub fn read_calls(calls: &[RawCall], stop: StopReason) -> Vec<Call> {
     let last = calls.len().saturating_sub(1);
-    let mut bytes = 0;
-    let mut read = |(index, raw): (usize, &RawCall)| {
-        bytes += raw.arguments.len();
+    let read = |(index, raw): (usize, &RawCall)| {
         let cut = stop == StopReason::MaxTokens && index == last;
-        let action = if bytes > CALL_ARGUMENTS_BYTES_MAX { Err(too_long()) } else { action(raw, cut) };
+        let action = if index >= CALLS_PER_ROUND_MAX { Err(too_many()) } else { action(raw, cut) };
         Call { id: raw.id.clone(), tool: raw.tool.clone(), action: action.unwrap_or_else(Action::Refused) }
     };
-    calls.iter().enumerate().map(&mut read).collect()
+    calls.iter().enumerate().map(read).collect()
 }
 
 /// `cut`: the answer ended here for want of tokens, so the arguments may be only a part of what was meant.
@@ -202,9 +199,9 @@ fn action(raw: &RawCall, cut: bool) -> Result<Action, CallError> {
     (tool.read)(&raw.arguments)
 }
 
-fn too_long() -> CallError {
-    let message = format!("the arguments of a round may hold {CALL_ARGUMENTS_BYTES_MAX} bytes");
-    error("arguments_too_long", None, &message, "make the remaining calls in the next round, or write to files")
+fn too_many() -> CallError {
+    let message = format!("a round may hold {CALLS_PER_ROUND_MAX} calls");
+    error("too_many_calls", None, &message, "make the remaining calls in the next round")
 }
 
 fn schema_of<T: JsonSchema>() -> schemars::Schema {
@@ -225,9 +222,7 @@ fn invalid(field: &str, message: &str, hint: &str) -> CallError {
 }
 
 fn error(kind: &str, field: Option<&str>, message: &str, hint: &str) -> CallError {
-    let field = field.map(|field| excerpt(field, CALL_NAME_BYTES_MAX).to_owned());
-    let message = excerpt(message, CALL_ERROR_BYTES_MAX).to_owned();
-    CallError { kind: kind.into(), field, message, hint: Some(hint.into()) }
+    CallError { kind: kind.into(), field: field.map(str::to_owned), message: message.into(), hint: Some(hint.into()) }
 }
 
 #[cfg(test)]

@@ -66,12 +66,6 @@ pub const TOKENS_PER_TURN_MAX: u64 = 5_000_000;
 pub const CALLS_PER_ROUND_MAX: usize = 64;
 /// A tool call's id or name, as a model gives it.
 pub const CALL_NAME_BYTES_MAX: usize = 128;
-/// Arguments of all calls of one round together, so that the round fits its event.
-pub const CALL_ARGUMENTS_BYTES_MAX: usize = 128 * 1024;
-/// Text of a refused call's error.
-pub const CALL_ERROR_BYTES_MAX: usize = 512;
-/// Prompts that one model round takes in; the rest wait for the next.
-pub const INTERJECTIONS_PER_ROUND_MAX: usize = 64;
 /// A command line, as a model or an operator gives it.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
 /// A model's answer, its tool arguments included.
@@ -147,9 +141,5 @@ pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
 const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
 const _: () = assert!(INLINE_BYTES_MAX < BLOB_IN_TRANSACTION_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX < EVENT_BYTES_MAX);
-const _: () = assert!(
-    CALL_ARGUMENTS_BYTES_MAX + CALLS_PER_ROUND_MAX * (2 * CALL_NAME_BYTES_MAX + 2 * CALL_ERROR_BYTES_MAX)
-        < EVENT_BYTES_MAX
-);
 const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
 const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);
