@@ -1,0 +1,273 @@
+//! A runtime in this process, over a store that can be made to fail.
+
+use futures::future::join_all;
+use holon::decide::agent::{AgentCommand, NewAgent};
+use holon::decide::queue::{NewMessage, QueueCommand};
+use holon::decide::{Rejection, Request, RequestKey};
+use holon::events::agent::{Answer, Role};
+use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
+use holon::events::{Cause, Event, QueueEvent};
+use holon::fold::row::{RecordKind, RecordRow};
+use holon::ledger::memory::MemoryStore;
+use holon::ledger::reader;
+use holon::ledger::{Append, AppendError, Head, Outcomes, Records, Store, StoreError};
+use holon::runtime::handle::{Handle, SubmitError};
+use holon::runtime::host::{Host, Parts};
+use holon::runtime::model::catalog::Models;
+use holon::runtime::process::Processes;
+use holon::runtime::settings::Settings;
+use holon::runtime::source::Source;
+use holon::words::content::Content;
+use holon::words::hash::Hash;
+use holon::words::id::{AgentId, Boot, EventSeq, MessageId};
+use holon::words::time::Timestamp;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+
+/// A store whose disk can be full.
+#[derive(Default)]
+struct FullStore {
+    inner: MemoryStore,
+    full: AtomicBool,
+}
+
+impl Store for FullStore {
+    fn commit(&self, batch: &[Append]) -> Outcomes {
+        if self.full.load(Ordering::SeqCst) {
+            let full = || AppendError::Store(StoreError::NoSpace("the disk is full".into()));
+            return batch.iter().map(|_| Err(full())).collect();
+        }
+        self.inner.commit(batch)
+    }
+
+    fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {
+        self.inner.head(agent)
+    }
+
+    fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError> {
+        self.inner.records(agent, after, until)
+    }
+
+    fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError> {
+        self.inner.anchor(agent, seq)
+    }
+
+    fn checkpoint(&self, agent: &AgentId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.checkpoint(agent)
+    }
+
+    fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.blob(hash)
+    }
+
+    fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError> {
+        self.inner.list(after, limit)
+    }
+
+    fn due(&self) -> Result<Vec<AgentId>, StoreError> {
+        self.inner.due()
+    }
+
+    fn deadlines(&self) -> Result<Vec<(Timestamp, AgentId)>, StoreError> {
+        self.inner.deadlines()
+    }
+
+    fn record(&self, agent: &AgentId, kind: RecordKind, number: u64) -> Result<Option<RecordRow>, StoreError> {
+        self.inner.record(agent, kind, number)
+    }
+
+    fn records_closed(
+        &self,
+        agent: &AgentId,
+        kind: RecordKind,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<RecordRow>, StoreError> {
+        self.inner.records_closed(agent, kind, before, limit)
+    }
+
+    fn forget_checkpoints(&self) -> Result<(), StoreError> {
+        self.inner.forget_checkpoints()
+    }
+}
+
+fn main_agent() -> AgentId {
+    AgentId::parse("main").unwrap()
+}
+
+async fn start(store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
+    for name in ["run", "blobs", "workspace"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_holon"));
+    let settings = Settings::new(main_agent(), folder.join("workspace"), vec!["builtin/runbook".into()]);
+    let parts = Parts {
+        store,
+        boot: Boot(boot),
+        blobs_folder: folder.join("blobs"),
+        agents_folder: folder.join("agents"),
+        processes: Processes::new(&folder.join("run"), Some(program)).unwrap(),
+        models: Models::new(Vec::new()),
+        source: Source::system(),
+        settings,
+    };
+    Host::start(parts).await.unwrap()
+}
+
+fn prompt(text: &str) -> Request {
+    let new = NewMessage {
+        kind: MessageKind::OperatorPrompt,
+        lane: None,
+        origin: Origin::Operator { actor_id: None },
+        surface: Surface::CliPrompt,
+        admission: Admission::LocalProcess,
+        body_type: BodyType::Text,
+        body: Content::from(text),
+        metadata: None,
+        correlation_id: None,
+        causation_id: None,
+        provided_trust: None,
+    };
+    Request::new(QueueCommand::Enqueue(new), Cause::Operator)
+}
+
+/// Waits until nothing is open, then gives the messages that were ever taken in and how many ended.
+async fn at_rest(handle: &Handle, agent: &AgentId) -> (u64, usize) {
+    let mut follower = handle.follow(agent, EventSeq::ZERO);
+    loop {
+        let open = |state: &holon::fold::AgentState| {
+            (state.turns.current.is_some() || !state.queue.waiting.is_empty(), state.queue.last)
+        };
+        let (open, MessageId(last)) = handle.read(agent, open).await.unwrap();
+        if !open {
+            let id = agent.clone();
+            let events = handle.ledger(agent, move |store| reader::page(store, &id, EventSeq::ZERO, 1_000_000));
+            let settled = events
+                .await
+                .unwrap()
+                .into_iter()
+                .filter(|event| matches!(event.envelope.event, Event::Queue(QueueEvent::Settled(_))));
+            return (last, settled.count());
+        }
+        assert!(follower.grown().await);
+    }
+}
+
+#[tokio::test]
+async fn while_the_disk_is_full_callers_are_told_and_afterwards_service_resumes() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(FullStore::default());
+    let host = start(store.clone(), folder.path(), 1).await;
+    let (handle, agent) = (host.handle(), main_agent());
+    let first = handle.submit(&agent, prompt("say: one"), Vec::new()).await.unwrap();
+    assert_eq!(first, Answer::Message(MessageId(1)));
+    at_rest(&handle, &agent).await;
+
+    store.full.store(true, Ordering::SeqCst);
+    let refused = handle.submit(&agent, prompt("say: lost"), Vec::new()).await;
+    assert!(matches!(&refused, Err(SubmitError::Unavailable(reason)) if reason.contains("full")), "{refused:?}");
+    let again = handle.submit(&agent, prompt("say: lost too"), Vec::new()).await;
+    assert!(matches!(again, Err(SubmitError::Unavailable(_))), "{again:?}");
+
+    store.full.store(false, Ordering::SeqCst);
+    let message = loop {
+        match handle.submit(&agent, prompt("say: two"), Vec::new()).await {
+            Ok(answer) => break answer,
+            Err(SubmitError::Unavailable(_)) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(message, Answer::Message(MessageId(2)), "what was refused left nothing behind");
+    assert_eq!(at_rest(&handle, &agent).await, (2, 2));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_has_happened_is_recorded_after_a_full_disk_and_happens_once() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(FullStore::default());
+    let host = start(store.clone(), folder.path(), 1).await;
+    let (handle, agent) = (host.handle(), main_agent());
+    let fifo = folder.path().join("workspace/go");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    handle.submit(&agent, prompt("$ echo ran >> ran.txt; cat go"), Vec::new()).await.unwrap();
+    let mut follower = handle.follow(&agent, EventSeq::ZERO);
+    let running = |state: &holon::fold::AgentState| state.tasks.open.values().any(|task| task.attempt.is_some());
+    while !handle.read(&agent, running).await.unwrap() {
+        assert!(follower.grown().await);
+    }
+
+    store.full.store(true, Ordering::SeqCst);
+    // The command ends while its exit cannot be recorded.
+    tokio::task::spawn_blocking(move || std::fs::write(&fifo, "done\n").unwrap()).await.unwrap();
+    let refused = handle.submit(&agent, prompt("say: lost"), Vec::new()).await;
+    assert!(matches!(refused, Err(SubmitError::Unavailable(_))), "{refused:?}");
+    store.full.store(false, Ordering::SeqCst);
+
+    let (taken, settled) = at_rest(&handle, &agent).await;
+    assert_eq!((taken, settled), (1, 1));
+    assert_eq!(std::fs::read_to_string(folder.path().join("workspace/ran.txt")).unwrap(), "ran\n");
+    handle.verify(&agent).await.unwrap();
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_idle_agent_is_unloaded_and_woken_by_whatever_comes() {
+    let folder = TempDir::new().unwrap();
+    let host = start(Arc::new(MemoryStore::default()), folder.path(), 1).await;
+    let handle = host.handle();
+    let agents: Vec<AgentId> = (0..40).map(|number| AgentId::parse(&format!("agent-{number}")).unwrap()).collect();
+    let work = agents.iter().map(|agent| {
+        let handle = handle.clone();
+        async move {
+            let new = NewAgent { agent_id: agent.clone(), role: Role::Named, template: None };
+            handle.submit(agent, Request::new(AgentCommand::Create(new), Cause::Operator), Vec::new()).await.unwrap();
+            let answers = (0..5).map(|number| handle.submit(agent, prompt(&format!("say: {number}")), Vec::new()));
+            join_all(answers).await.into_iter().for_each(|answer| drop(answer.unwrap()));
+            assert_eq!(at_rest(&handle, agent).await, (5, 5));
+        }
+    });
+    join_all(work).await;
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_idempotency_key_holds_over_a_restart() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let keyed = |text: &str| {
+        let key = Some(RequestKey { key: "once".into(), fingerprint: Hash::of(text.as_bytes()) });
+        Request { key, ..prompt(text) }
+    };
+    let host = start(store.clone(), folder.path(), 1).await;
+    let first = host.handle().submit(&main_agent(), keyed("say: x"), Vec::new()).await.unwrap();
+    host.shutdown().await;
+
+    let host = start(store, folder.path(), 2).await;
+    let handle = host.handle();
+    let again = handle.submit(&main_agent(), keyed("say: x"), Vec::new()).await.unwrap();
+    assert_eq!(again, first);
+    let other = handle.submit(&main_agent(), keyed("say: y"), Vec::new()).await;
+    assert!(matches!(other, Err(SubmitError::Rejected(Rejection::KeyReused))), "{other:?}");
+    assert_eq!(at_rest(&handle, &main_agent()).await, (1, 1));
+    drop(handle);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn reads_of_a_sleeping_agent_wake_nobody() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let host = start(store.clone(), folder.path(), 1).await;
+    host.shutdown().await;
+    let host = start(store, folder.path(), 2).await;
+    let handle = host.handle();
+    assert_eq!(handle.read(&main_agent(), |state| state.head).await.unwrap(), EventSeq(1));
+    assert_eq!(handle.occupancy().agents_awake, 0, "nothing was due, and reading wakes nobody");
+    let unknown = handle.read(&AgentId::parse("nobody").unwrap(), |state| state.head).await;
+    assert!(matches!(unknown, Err(SubmitError::Rejected(Rejection::UnknownAgent))), "{unknown:?}");
+    drop(handle);
+    host.shutdown().await;
+}
