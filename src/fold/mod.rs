@@ -7,6 +7,7 @@
 //! **Invariant:** the state is bounded by what is open. What can no longer change leaves it (architecture 7).
 
 pub mod agent;
+pub mod invariant;
 pub mod operator;
 pub mod owed;
 pub mod posture;

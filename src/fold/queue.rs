@@ -24,7 +24,7 @@ pub struct Queue {
     /// The id given last.
     pub last: MessageId,
     pub waiting: BTreeMap<MessageId, Queued>,
-    lanes: [BTreeSet<MessageId>; 4],
+    pub(super) lanes: [BTreeSet<MessageId>; 4],
     /// Bytes of the bodies that wait.
     pub body_bytes: u64,
 }
@@ -54,7 +54,7 @@ pub struct Wake {
 }
 
 /// The position of a lane, highest first.
-fn rank(lane: Lane) -> usize {
+pub(super) fn rank(lane: Lane) -> usize {
     match lane {
         Lane::Interject => 0,
         Lane::Next => 1,

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipts {
-    by_key: BTreeMap<String, Receipt>,
+    pub(super) by_key: BTreeMap<String, Receipt>,
     /// Keys in the order in which they were answered.
-    order: VecDeque<String>,
+    pub(super) order: VecDeque<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
