@@ -30,7 +30,7 @@
 //! | [`tools`], [`context`] | what a model sees: tools, results, prompts | pure, and a prompt only grows within a turn |
 //! | [`wire`] | JSON shapes and conversions | decides nothing, waits for nothing |
 //! | [`ledger`] | stores, the writer, the chain, verified reading, payloads | every append names the head it expects |
-//! | `offline` | verify and replay without a runtime | never writes |
+//! | [`offline`] | verify and replay without a runtime | never writes |
 //! | [`runtime`] | loops, reconcile, effects, models, processes, the feed | effects start from durable state alone |
 //! | [`http`], [`client`], [`cli`] | the surfaces | translate, and decide nothing |
 //!
@@ -56,6 +56,8 @@ pub mod tools;
 pub mod wire;
 
 pub mod ledger;
+
+pub mod offline;
 
 pub mod runtime;
 

@@ -1,0 +1,3 @@
+//! Floor 6: what is done with ledgers without a runtime.
+
+pub mod replay;
