@@ -6,3 +6,5 @@ mod journey;
 mod model;
 mod model_server;
 mod process;
+mod story;
+mod world;

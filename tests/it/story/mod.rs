@@ -1,0 +1,37 @@
+//! Stories: what an agent is told, and what its ledger then says.
+//!
+//! A story is a text. Lines that begin with `>` are told to the agent, one by one; the lines between them are what
+//! came of it, an event each. `given` lines are told as well, but what comes of them is not shown; `;` parts them.
+//! [`script`] says what can be told, [`show`] how events are written.
+
+mod agent;
+mod evidence;
+mod message;
+mod request;
+mod retry;
+mod script;
+mod show;
+mod task;
+mod turn;
+mod wake;
+
+use crate::world::World;
+
+/// Tells the story and compares what came of it with what it says.
+pub fn check(story: &str) -> World {
+    let mut world = World::new();
+    let mut told = String::new();
+    let mut expected = String::new();
+    for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        expected += &format!("{line}\n");
+        if let Some(given) = line.strip_prefix("given ") {
+            told += &format!("{line}\n");
+            given.split("; ").for_each(|command| drop(script::tell(&mut world, command)));
+        } else if let Some(command) = line.strip_prefix("> ") {
+            told += &format!("{line}\n");
+            script::tell(&mut world, command).iter().for_each(|line| told += &format!("{}\n", line.trim_end()));
+        }
+    }
+    assert!(told == expected, "the story went otherwise:\n{told}\nwhere it says:\n{expected}");
+    world
+}

@@ -1,0 +1,199 @@
+//! Managed executions: their attempts, their ends, and who is told.
+
+use super::{check, script};
+use crate::world::World;
+use holon::words::limit::TASKS_ENDED_KEPT_MAX;
+
+#[test]
+fn a_command_that_outlasts_its_call_goes_on_and_its_end_is_a_message() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1
+        > owed
+        RunTask { task: TaskId(1), attempt: EventSeq(10) }
+        PromoteTask { task: TaskId(1), attempt: EventSeq(10) } in 1000 ms
+        > promote task-1 so far
+        task-1 promoted
+        result 1/0 task-1 promoted
+        > promote task-1 again
+        ! there is nothing to do
+        > round
+        round 2 keeps 2 adds assistant tool_result
+        round 2 attempt 14 boot 1 model 0
+        > answer it goes on
+        said 2: it goes on (0 calls)
+        brief-2 result msg-1: it goes on
+        msg-1 settled processed run-1
+        run-1 completed after 2 rounds
+        > exit task-1 0 built
+        task-1 completed, code 0
+        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        > posture
+        has_queued_input message_waiting [20]
+        ",
+    );
+}
+
+#[test]
+fn the_output_of_a_task_is_read_while_it_runs_and_after() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1; promote task-1; round
+        > answer how far is it | output task-1 | output task-1 5000
+        said 2: how far is it (2 calls)
+        > owed
+        ReadTask { run: RunId(1), round: 2, call: 0, task: TaskId(1) }
+        RunTask { task: TaskId(1), attempt: EventSeq(10) }
+        > read task-1 half
+        result 2/0 task-1 running, no end: half
+        > owed
+        ReadTask { run: RunId(1), round: 2, call: 1, task: TaskId(1) } in 5000 ms
+        RunTask { task: TaskId(1), attempt: EventSeq(10) }
+        > exit task-1 0 all
+        task-1 completed, code 0
+        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 3 bytes begins:
+        result 2/1 task-1 completed, code 0: all
+        msg-2 settled coalesced msg-1
+        > round
+        round 3 keeps 4 adds assistant tool_result tool_result
+        round 3 attempt 22 boot 1 model 0
+        > answer and now | output task-1 | output task-3
+        said 3: and now (2 calls)
+        result 3/0 task-1 completed, code 0: all
+        result 3/1 refused unknown_task
+        ",
+    );
+}
+
+#[test]
+fn a_turn_that_has_seen_the_end_of_a_task_needs_no_message_about_it() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1; promote task-1; round
+        > exit task-1 0 built
+        task-1 completed, code 0
+        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        > answer and now | output task-1
+        said 2: and now (1 calls)
+        result 2/0 task-1 completed, code 0: built
+        msg-2 settled coalesced msg-1
+        > round
+        round 3 keeps 4 adds assistant tool_result
+        round 3 attempt 21 boot 1 model 0
+        > answer built
+        said 3: built (0 calls)
+        brief-2 result msg-1: built
+        msg-1 settled processed run-1
+        run-1 completed after 3 rounds
+        > posture
+        idle nothing_open [25]
+        ",
+    );
+}
+
+#[test]
+fn only_as_many_ended_tasks_answer_as_are_kept() {
+    let mut world = World::new();
+    world.prompt("build").unwrap();
+    script::tell(&mut world, "begin");
+    for task in 1..=TASKS_ENDED_KEPT_MAX + 1 {
+        script::tell(&mut world, "round");
+        script::tell(&mut world, &format!("answer next | exec make {task}"));
+        script::tell(&mut world, &format!("run task-{task}"));
+        script::tell(&mut world, &format!("exit task-{task} 0 built"));
+    }
+    script::tell(&mut world, "round");
+    let told = script::tell(&mut world, "answer all | output task-1 | output task-2");
+    assert!(told.contains(&"result 18/0 refused unknown_task".to_owned()), "{told:?}");
+    assert!(told.contains(&"result 18/1 task-2 completed, code 0: built".to_owned()), "{told:?}");
+}
+
+#[test]
+fn an_equal_command_that_runs_already_is_not_run_twice() {
+    check(
+        r#"
+        given prompt serve; begin; round; answer serving | exec serve; run task-1; promote task-1; round
+        > answer once more | exec serve | exec other
+        said 2: once more (2 calls)
+        result 2/0 task-1 already running
+        task-2 requested: other
+        > run task-2
+        task-2 attempt 18 boot 1
+        > exit task-2 0
+        task-2 completed, code 0
+        result 2/1 task-2 code 0:
+        > round
+        round 3 keeps 4 adds assistant tool_result tool_result
+        round 3 attempt 22 boot 1 model 0
+        > answer another | ExecCommand {"cmd":"serve","duplicate_policy":"start_new"}
+        said 3: another (1 calls)
+        task-3 requested: serve
+        "#,
+    );
+}
+
+#[test]
+fn a_command_whose_end_is_unknown_is_lost_once_and_its_call_is_told() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1
+        > boot
+        > owed
+        RunTask { task: TaskId(1), attempt: EventSeq(10) }
+        PromoteTask { task: TaskId(1), attempt: EventSeq(10) } in 1000 ms
+        > exit task-1 lost
+        task-1 interrupted, lost
+        result 1/0 task-1 lost:
+        > exit task-1 lost
+        ! the result comes from an attempt that was replaced or has ended
+        > owed
+        PrepareRound { run: RunId(1), round: 2 }
+        ",
+    );
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1; promote task-1; round; answer ok
+        > exit task-1 lost
+        task-1 interrupted, lost
+        msg-2 enqueued next task_result trusted_system: task-1 (make) interrupted, its end is unknown: it may or may not have taken effe
+        > begin
+        run-2 begun on msg-2
+        incoming msg-2
+        ",
+    );
+}
+
+#[test]
+fn an_exit_of_another_attempt_is_refused() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1
+        > run task-1
+        ! the result comes from an attempt that was replaced or has ended
+        > boot
+        > rerun task-1
+        task-1 attempt 11 boot 2
+        > at 10 exit task-1 0 early
+        ! the result comes from an attempt that was replaced or has ended
+        > exit task-1 0 built
+        task-1 completed, code 0
+        result 1/0 task-1 code 0: built
+        ",
+    );
+}
+
+#[test]
+fn a_read_that_comes_after_its_call_is_refused() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make; run task-1
+        > exit task-1 0
+        task-1 completed, code 0
+        result 1/0 task-1 code 0:
+        > read task-1 late
+        ! there is nothing to do
+        > promote task-1 late
+        ! the result comes from an attempt that was replaced or has ended
+        ",
+    );
+}
