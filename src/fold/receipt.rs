@@ -32,13 +32,21 @@ impl Receipts {
 
     pub(super) fn evolve(&mut self, event: &RequestAnswered, place: Place) -> Result<(), Illegal> {
         self.forget(place.at);
-        if self.by_key.contains_key(&event.key) {
+        if self.find(&event.key, place.at).is_some() {
             return Err("the key was answered before");
         }
+        self.remove(&event.key);
         let receipt = Receipt { at: place.at, fingerprint: event.fingerprint, answer: event.answer.clone() };
         self.order.push_back(event.key.clone());
         self.by_key.insert(event.key.clone(), receipt);
         Ok(())
+    }
+
+    /// Removes an expired receipt that [`Self::forget`] has not come to: the clock went back before it was kept.
+    fn remove(&mut self, key: &str) {
+        if self.by_key.remove(key).is_some() {
+            self.order.retain(|kept| kept != key);
+        }
     }
 
     /// Drops what is too old at the time `at`, and the oldest when there are too many.

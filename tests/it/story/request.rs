@@ -67,6 +67,26 @@ fn a_key_binds_for_a_day_of_event_time() {
 }
 
 #[test]
+fn a_key_that_has_expired_is_free_though_an_older_one_is_not() {
+    check(
+        "
+        given clock +360000000; key a prompt hello; clock -360000000
+        > key b prompt hello
+        msg-2 enqueued interject operator_prompt trusted_operator: hello
+        key b answered msg-2
+        > clock +86400000
+        > key b prompt hello
+        msg-3 enqueued interject operator_prompt trusted_operator: hello
+        key b answered msg-3
+        > key b prompt hello
+        = msg-3
+        > key a prompt hello
+        = msg-1
+        ",
+    );
+}
+
+#[test]
 fn a_key_has_its_bounds() {
     let mut world = World::new();
     let long = "k".repeat(REQUEST_KEY_BYTES_MAX + 1);
