@@ -109,8 +109,8 @@ impl Queue {
             acknowledged: false,
             wakes: Vec::new(),
         };
+        self.body_bytes = self.body_bytes.checked_add(queued.body_bytes).ok_or("the bodies are beyond counting")?;
         self.last = event.message;
-        self.body_bytes += queued.body_bytes;
         self.lanes[rank(event.lane)].insert(event.message);
         self.waiting.insert(event.message, queued);
         Ok(())

@@ -163,13 +163,14 @@ pub struct EndedTurn {
 
 impl UsageTotal {
     fn add(&mut self, usage: &Usage) {
-        self.input_tokens += usage.input_tokens.unwrap_or(0);
-        self.output_tokens += usage.output_tokens.unwrap_or(0);
+        // A provider's word may be any number.
+        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens.unwrap_or(0));
+        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens.unwrap_or(0));
         self.rounds_unknown += u64::from(usage.input_tokens.is_none() || usage.output_tokens.is_none());
     }
 
     pub fn tokens(&self) -> u64 {
-        self.input_tokens + self.output_tokens
+        self.input_tokens.saturating_add(self.output_tokens)
     }
 }
 

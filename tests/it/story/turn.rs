@@ -283,3 +283,16 @@ fn a_failed_turns_message_never_runs_again() {
     script::tell(&mut world, "boot");
     assert!(world.owed().is_empty());
 }
+
+#[test]
+fn usage_beyond_all_counting_stays_at_the_end_of_counting() {
+    let mut world = World::new();
+    for _ in 0..2 {
+        ["prompt hello", "begin", "round"].into_iter().for_each(|line| drop(script::tell(&mut world, line)));
+        let attempt = world.attempt();
+        let mut new = world.answered(attempt, "good day", Vec::new());
+        new.usage = Usage { input_tokens: Some(u64::MAX), output_tokens: Some(u64::MAX) };
+        world.tell(TurnCommand::Record(new)).expect("the attempt is under way");
+    }
+    assert_eq!(world.state.turns.usage_total.tokens(), u64::MAX);
+}
