@@ -5,7 +5,7 @@ use super::{Decision, Rejection, schedule};
 use crate::events::Event;
 use crate::events::queue::{MessageKind, Origin, Subject, Surface};
 use crate::events::task::{CommandOutput, Exit, TaskExited, TaskPromoted, TaskStarted, TaskStatus};
-use crate::events::turn::{CallResult, Shown};
+use crate::events::turn::{Action, CallResult, Shown};
 use crate::fold::AgentState;
 use crate::fold::task::{Attempt, Task};
 use crate::words::content::{Content, excerpt};
@@ -45,7 +45,7 @@ pub enum TaskCommand {
 
 pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decision, Rejection> {
     let events = match command {
-        TaskCommand::Start { task, boot, replaces } => start(open(state, *task)?, *task, *boot, *replaces)?,
+        TaskCommand::Start { task, boot, replaces } => start(state, *task, *boot, *replaces)?,
         TaskCommand::Exit { task, attempt, exit, duration_ms, output } => {
             let ended = running(state, *task, *attempt)?;
             exited(state, *task, ended, exit, *duration_ms, output)
@@ -66,17 +66,21 @@ fn running(state: &AgentState, task: TaskId, attempt: EventSeq) -> Result<&Task,
     if same { Ok(open) } else { Err(Rejection::StaleAttempt) }
 }
 
-/// A command whose every begin died with its boot is not begun for ever (architecture 10).
-fn start(task: &Task, id: TaskId, boot: Boot, replaces: Option<EventSeq>) -> Result<Vec<Event>, Rejection> {
+fn start(state: &AgentState, id: TaskId, boot: Boot, replaces: Option<EventSeq>) -> Result<Vec<Event>, Rejection> {
+    let task = open(state, id)?;
     if task.attempt.map(|attempt| attempt.seq) != replaces {
         return Err(Rejection::StaleAttempt);
     }
-    if task.boots >= BOOTS_PER_STEP_MAX {
-        let exit = Exit::NotStarted("attempts_exhausted".into());
-        let output = CommandOutput { shown: Content::from(""), bytes: 0, cut: false, kept: None };
-        return Ok(vec![TaskExited { task: id, attempt: replaces, status: TaskStatus::Failed, exit, output }.into()]);
-    }
-    Ok(vec![TaskStarted { task: id, boot }.into()])
+    let Some(reason) = never(task) else { return Ok(vec![TaskStarted { task: id, boot }.into()]) };
+    let output = CommandOutput { shown: Content::from(""), bytes: 0, cut: false, kept: None };
+    Ok(exited(state, id, task, &Exit::NotStarted(reason.to_owned()), 0, &output))
+}
+
+/// Why a command that has not begun is not to begin: it is to be ended, or its every begin died with its boot, and
+/// it must not be begun for ever (architecture 10).
+fn never(task: &Task) -> Option<&str> {
+    let exhausted = (task.boots >= BOOTS_PER_STEP_MAX).then_some("attempts_exhausted");
+    task.stopping.as_deref().or(exhausted)
 }
 
 /// The exit, and who is told, in one commit (semantics 5). A call that waits for it is answered by the scheduler.
@@ -107,10 +111,10 @@ fn exited(
 
 fn status(task: &Task, exit: &Exit) -> TaskStatus {
     match (exit, task.stopping.as_deref()) {
-        (Exit::Lost, _) | (Exit::Signal(_), Some("agent_stopped")) => TaskStatus::Interrupted,
+        (Exit::Lost, _) | (Exit::Signal(_) | Exit::NotStarted(_), Some("agent_stopped")) => TaskStatus::Interrupted,
         (Exit::Code(0), _) => TaskStatus::Completed,
-        (Exit::Signal(_) | Exit::Code(_), Some(_)) => TaskStatus::Cancelled,
-        (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), _) => TaskStatus::Failed,
+        (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), Some(_)) => TaskStatus::Cancelled,
+        (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), None) => TaskStatus::Failed,
     }
 }
 
@@ -125,7 +129,7 @@ fn result_message(
     let end = match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
-        Exit::NotStarted(reason) => format!("it never ran: {reason}"),
+        Exit::NotStarted(reason) => format!("it never ran: {}", excerpt(reason, EXCERPT_BYTES_MAX)),
         Exit::Lost => "its end is unknown: it may or may not have taken effect".into(),
     };
     let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
@@ -152,7 +156,8 @@ fn read(
     shown: &Shown,
 ) -> Result<Vec<Event>, Rejection> {
     let (turn, calls) = schedule::calls(state).ok_or(Rejection::NothingToDo)?;
-    if (turn.run, calls.round, calls.done) != (run, round, call) {
+    let asks = calls.next().is_some_and(|call| matches!(call.action, Action::TaskOutput { task, .. } if task == id));
+    if (turn.run, calls.round, calls.done) != (run, round, call) || !asks {
         return Err(Rejection::StaleAttempt);
     }
     let task = open(state, id)?;

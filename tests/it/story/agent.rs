@@ -115,6 +115,43 @@ fn an_agent_that_is_idle_after_an_abort_goes_on_with_its_queue() {
 }
 
 #[test]
+fn a_command_that_had_not_begun_when_it_was_to_be_ended_never_begins() {
+    check(
+        "
+        given prompt hello; begin; round; answer working | exec rm -r build
+        > abort
+        run-1 aborted stop_after_abort: operator_aborted
+        brief-2 failure msg-1: run-1 was aborted: operator_aborted. The message is not tried again.
+        msg-1 settled aborted run-1
+        run-1 aborted operator_aborted after 1 rounds
+        task-1 to be ended: operator_aborted
+        paused: operator_aborted
+        > owed
+        StartTask { task: TaskId(1) }
+        > run task-1
+        task-1 cancelled, not started (operator_aborted)
+        > owed
+        ",
+    );
+    check(
+        "
+        given prompt hello; begin; round; answer working | exec rm -r build; run task-1
+        > stop
+        run-1 aborted stop: agent_stopped
+        brief-2 failure msg-1: run-1 was aborted: agent_stopped. The message is not tried again.
+        msg-1 settled aborted run-1
+        run-1 aborted agent_stopped after 1 rounds
+        task-1 to be ended: agent_stopped
+        stopped: operator
+        > boot
+        > rerun task-1
+        task-1 interrupted, not started (agent_stopped)
+        > owed
+        ",
+    );
+}
+
+#[test]
 fn a_stop_keeps_the_queue_and_interrupts_every_command() {
     check(
         "

@@ -183,6 +183,43 @@ fn an_exit_of_another_attempt_is_refused() {
 }
 
 #[test]
+fn a_command_that_dies_with_three_boots_is_given_up_and_its_call_is_told() {
+    check(
+        "
+        given prompt poison; begin; round; answer trying | exec poison; run task-1
+        > boot
+        > rerun task-1
+        task-1 attempt 11 boot 2
+        > boot
+        > rerun task-1
+        task-1 attempt 12 boot 3
+        > boot
+        > rerun task-1
+        task-1 failed, not started (attempts_exhausted)
+        result 1/0 task-1 not started (attempts_exhausted):
+        > owed
+        PrepareRound { run: RunId(1), round: 2 }
+        > round
+        round 2 keeps 2 adds assistant tool_result
+        round 2 attempt 16 boot 4 model 0
+        ",
+    );
+}
+
+#[test]
+fn a_call_reads_only_the_task_it_names() {
+    check(
+        "
+        given prompt build; begin; round; answer building | exec make | exec test; run task-1; promote task-1
+        > read task-2 nothing
+        ! the result comes from an attempt that was replaced or has ended
+        > read task-1 nothing
+        ! the result comes from an attempt that was replaced or has ended
+        ",
+    );
+}
+
+#[test]
 fn a_read_that_comes_after_its_call_is_refused() {
     check(
         "
