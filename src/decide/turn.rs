@@ -115,11 +115,15 @@ fn attempted(state: &AgentState, run: RunId, attempt: EventSeq) -> Result<(&Turn
     }
 }
 
+/// Whether `round` is the one to be requested next.
+fn owes(turn: &Turn, round: u32) -> bool {
+    matches!(turn.phase, Phase::RoundOwed | Phase::Finished { .. }) && turn.round + 1 == round
+}
+
 /// Budgets are checked before the next round is bought (semantics 3).
 fn request(state: &AgentState, new: &NewRound, at: Timestamp) -> Result<Vec<Event>, Rejection> {
     let turn = running(state, new.run)?;
-    let owed = matches!(turn.phase, Phase::RoundOwed | Phase::Finished { .. }) && turn.round + 1 == new.round;
-    if !owed {
+    if !owes(turn, new.round) {
         return Err(Rejection::StaleAttempt);
     }
     if let Some(limit) = exhausted(turn, at) {
@@ -168,7 +172,10 @@ fn exhausted(turn: &Turn, at: Timestamp) -> Option<&'static str> {
 fn attempt(state: &AgentState, run: RunId, boot: Boot, at: Timestamp) -> Result<Vec<Event>, Rejection> {
     let turn = running(state, run)?;
     let Phase::RoundRequested(requested) = &turn.phase else { return Err(Rejection::StaleAttempt) };
-    if requested.attempt.is_some_and(|attempt| attempt.boot == boot) || at < requested.not_before {
+    // The time binds the first attempt after a failure. One that died with its boot was due already, and is due
+    // again whatever the clock says now.
+    let is_due = requested.attempt.map_or(at >= requested.not_before, |attempt| attempt.boot != boot);
+    if !is_due {
         return Err(Rejection::NothingToDo);
     }
     if requested.boots >= BOOTS_PER_STEP_MAX {
@@ -261,10 +268,10 @@ fn back_off_ms(first_ms: u64, failures: u32, attempt: EventSeq) -> u64 {
 
 fn fail(state: &AgentState, run: RunId, round: u32, code: &str, detail: &str) -> Result<Vec<Event>, Rejection> {
     let turn = running(state, run)?;
-    if turn.round + 1 != round {
+    if !owes(turn, round) {
         return Err(Rejection::StaleAttempt);
     }
-    Ok(failed(state, turn, code, &format!("{run} failed: {}", excerpt(detail, EXCERPT_BYTES_MAX))))
+    Ok(no_further(state, turn, code, &format!("{run} failed: {}", excerpt(detail, EXCERPT_BYTES_MAX))))
 }
 
 fn fail_budget(state: &AgentState, turn: &Turn, limit: &str) -> Vec<Event> {
@@ -273,7 +280,16 @@ fn fail_budget(state: &AgentState, turn: &Turn, limit: &str) -> Vec<Event> {
          hint: ask for less at once, or raise the limit and send the message again.",
         turn.run, turn.round
     );
-    failed(state, turn, "budget_exhausted", &text)
+    no_further(state, turn, "budget_exhausted", &text)
+}
+
+/// The end of a turn whose next round is not to be had. One that has its answer wanted the round only for a prompt
+/// that came late, which waits for a turn of its own.
+fn no_further(state: &AgentState, turn: &Turn, code: &str, text: &str) -> Vec<Event> {
+    match &turn.phase {
+        Phase::Finished { text } => complete(state, turn, text),
+        Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Calls(_) => failed(state, turn, code, text),
+    }
 }
 
 /// The end of a turn whose model cannot be reached.

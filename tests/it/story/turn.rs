@@ -236,6 +236,43 @@ fn a_turn_stops_at_its_tokens() {
 }
 
 #[test]
+fn a_turn_that_has_its_answer_keeps_it_when_no_round_is_left_for_a_late_prompt() {
+    check(
+        "
+        given prompt hello; begin rounds=1; round; prompt and this
+        > answer good day
+        said 1: good day (0 calls)
+        > round
+        brief-2 result msg-1: good day
+        msg-1 settled processed run-1
+        run-1 completed after 1 rounds
+        > posture
+        has_queued_input message_waiting [8]
+        ",
+    );
+}
+
+#[test]
+fn a_prompt_that_cannot_be_made_fails_the_turn() {
+    check(
+        "
+        given prompt hello; begin
+        > give-up context_exhausted
+        brief-2 failure msg-1: run-1 failed: it cannot be made
+        msg-1 settled processed run-1
+        run-1 failed context_exhausted after 0 rounds
+        ",
+    );
+    check(
+        "
+        given prompt hello; begin; round; answer working | exec ls
+        > give-up context_exhausted
+        ! the result comes from an attempt that was replaced or has ended
+        ",
+    );
+}
+
+#[test]
 fn a_turn_begins_only_when_a_message_waits() {
     check(
         "
@@ -282,6 +319,40 @@ fn a_failed_turns_message_never_runs_again() {
     );
     script::tell(&mut world, "boot");
     assert!(world.owed().is_empty());
+}
+
+#[test]
+fn time_that_goes_back_makes_no_negative_duration_and_ends_nothing() {
+    check(
+        "
+        given prompt hello; begin ms=5000; clock -90000000
+        > round
+        round 1 keeps 0 adds contract message
+        round 1 attempt 7 boot 1 model 0
+        > boot
+        > clock -3600000
+        > owed
+        BeginAttempt { run: RunId(1), after: EventSeq(7) }
+        > again
+        round 1 attempt 8 boot 2 model 0
+        > answer working | exec ls
+        said 1: working (1 calls)
+        task-1 requested: ls
+        > run task-1
+        task-1 attempt 11 boot 2
+        > exit task-1 0
+        task-1 completed, code 0
+        result 1/0 task-1 code 0:
+        > round
+        round 2 keeps 2 adds assistant tool_result
+        round 2 attempt 15 boot 2 model 0
+        > answer done
+        said 2: done (0 calls)
+        brief-2 result msg-1: done
+        msg-1 settled processed run-1
+        run-1 completed after 2 rounds
+        ",
+    );
 }
 
 #[test]
