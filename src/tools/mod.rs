@@ -8,10 +8,12 @@ pub mod result;
 use crate::context::request::{RawCall, ToolSchema};
 use crate::events::task::CommandSpec;
 use crate::events::turn::{Action, Call, CallError, ExecRequest, StopReason};
+use crate::words::content::excerpt;
 use crate::words::id::TaskId;
 use crate::words::limit::{
-    CALLS_PER_ROUND_MAX, COMMAND_BYTES_MAX, SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT,
-    TASK_OUTPUT_BLOCK_MS_MAX, YIELD_MS_DEFAULT, YIELD_MS_MAX,
+    CALL_NAME_BYTES_MAX, CALLS_PER_ROUND_MAX, COMMAND_BYTES_MAX, COMMANDS_PER_ROUND_BYTES_MAX, EXCERPT_BYTES_MAX,
+    SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT, TASK_OUTPUT_BLOCK_MS_MAX, YIELD_MS_DEFAULT,
+    YIELD_MS_MAX,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,7 +62,7 @@ pub const CATALOGUE: &[Tool] = &[
         description: "End this turn. The agent is woken by whatever comes next.",
         mutates: false,
         schema: schema_of::<Sleep>,
-        read: |arguments| Ok(Action::Sleep { reason: read::<Sleep>(arguments)?.reason }),
+        read: |arguments| Ok(read::<Sleep>(arguments)?.action()),
     },
 ];
 
@@ -161,6 +163,12 @@ impl TaskOutput {
     }
 }
 
+impl Sleep {
+    fn action(self) -> Action {
+        Action::Sleep { reason: self.reason.map(|reason| excerpt(&reason, EXCERPT_BYTES_MAX).to_owned()) }
+    }
+}
+
 fn shown_tokens(asked: Option<u32>) -> u32 {
     asked.unwrap_or(SHOWN_TOKENS_DEFAULT).min(SHOWN_TOKENS_MAX)
 }
@@ -178,9 +186,11 @@ pub fn schemas() -> Vec<ToolSchema> {
 /// Reads the calls of a model round. A call that cannot be read becomes one that is refused, and the turn goes on.
 pub fn read_calls(calls: &[RawCall], stop: StopReason) -> Vec<Call> {
     let last = calls.len().saturating_sub(1);
+    let mut room_bytes = COMMANDS_PER_ROUND_BYTES_MAX;
     let read = |(index, raw): (usize, &RawCall)| {
         let cut = stop == StopReason::MaxTokens && index == last;
         let action = if index >= CALLS_PER_ROUND_MAX { Err(too_many()) } else { action(raw, cut) };
+        let action = action.and_then(|action| fit(action, &mut room_bytes));
         Call { id: raw.id.clone(), tool: raw.tool.clone(), action: action.unwrap_or_else(Action::Refused) }
     };
     calls.iter().enumerate().map(read).collect()
@@ -199,6 +209,19 @@ fn action(raw: &RawCall, cut: bool) -> Result<Action, CallError> {
     (tool.read)(&raw.arguments)
 }
 
+/// All calls of a round are one event, which has its bound.
+fn fit(action: Action, room_bytes: &mut usize) -> Result<Action, CallError> {
+    let Action::Exec(ExecRequest { spec, .. }) = &action else { return Ok(action) };
+    let texts = [Some(&spec.cmd), spec.workdir.as_ref(), spec.shell.as_ref()];
+    let bytes: usize = texts.iter().flatten().map(|text| text.len()).sum();
+    let Some(rest_bytes) = room_bytes.checked_sub(bytes) else {
+        let hint = "write long texts to files, or make the remaining calls in the next round";
+        return Err(error("round_too_long", None, "the commands of this round are too long together", hint));
+    };
+    *room_bytes = rest_bytes;
+    Ok(action)
+}
+
 fn too_many() -> CallError {
     let message = format!("a round may hold {CALLS_PER_ROUND_MAX} calls");
     error("too_many_calls", None, &message, "make the remaining calls in the next round")
@@ -212,8 +235,10 @@ fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, CallError> {
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     serde_json::from_str(arguments).map_err(|fault| {
         let text = fault.to_string();
-        let field = text.split('`').nth(1).map(str::to_owned);
-        error("invalid_tool_input", field.as_deref(), &text, "give the arguments as the tool's schema says")
+        // The model's own words may be in there, at any length.
+        let field = text.split('`').nth(1).map(|field| excerpt(field, CALL_NAME_BYTES_MAX));
+        let message = excerpt(&text, EXCERPT_BYTES_MAX);
+        error("invalid_tool_input", field, message, "give the arguments as the tool's schema says")
     })
 }
 
@@ -259,6 +284,22 @@ mod tests {
         let calls = read_calls(&[raw("1"), raw("2")], StopReason::MaxTokens);
         assert!(matches!(calls[0].action, Action::Exec(_)), "it was complete");
         assert!(matches!(&calls[1].action, Action::Refused(error) if error.kind == "truncated_mutation_tool_call"));
+    }
+
+    #[test]
+    fn what_a_model_says_at_any_length_is_kept_within_the_events_bound() {
+        let long = "x".repeat(4 * COMMAND_BYTES_MAX);
+        let Action::Sleep { reason } = call("Sleep", &format!(r#"{{"reason":"{long}"}}"#)) else { panic!("not read") };
+        assert_eq!(reason.map(|reason| reason.len()), Some(EXCERPT_BYTES_MAX));
+
+        let Action::Refused(error) = call("Sleep", &format!(r#"{{"{long}":1}}"#)) else { panic!("not refused") };
+        assert!(error.message.len() <= EXCERPT_BYTES_MAX && error.field.unwrap().len() <= CALL_NAME_BYTES_MAX);
+
+        let cmd = "x".repeat(COMMAND_BYTES_MAX - 1);
+        let raw = RawCall { id: "1".into(), tool: "ExecCommand".into(), arguments: format!(r#"{{"cmd":"{cmd}"}}"#) };
+        let calls = read_calls(&[raw.clone(), raw.clone(), raw.clone(), raw], StopReason::ToolUse);
+        assert!(calls[..3].iter().all(|call| matches!(call.action, Action::Exec(_))));
+        assert!(matches!(&calls[3].action, Action::Refused(error) if error.kind == "round_too_long"));
     }
 
     #[test]

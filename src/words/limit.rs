@@ -64,6 +64,10 @@ pub const OUTPUT_TOKENS_PER_ROUND_MAX: u32 = 8_192;
 pub const TOKENS_PER_TURN_MAX: u64 = 5_000_000;
 /// Tool calls that one model round may ask for.
 pub const CALLS_PER_ROUND_MAX: usize = 64;
+/// Prompts that join one model round; further ones join the rounds after it.
+pub const INTERJECTIONS_PER_ROUND_MAX: usize = 64;
+/// Command lines, folders and shells of all calls of one model round together.
+pub const COMMANDS_PER_ROUND_BYTES_MAX: usize = 3 * COMMAND_BYTES_MAX;
 /// A tool call's id or name, as a model gives it.
 pub const CALL_NAME_BYTES_MAX: usize = 128;
 /// A command line, as a model or an operator gives it.
@@ -141,5 +145,9 @@ pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
 const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
 const _: () = assert!(INLINE_BYTES_MAX < BLOB_IN_TRANSACTION_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX < EVENT_BYTES_MAX);
+const _: () = assert!(
+    COMMANDS_PER_ROUND_BYTES_MAX + CALLS_PER_ROUND_MAX * 2 * (CALL_NAME_BYTES_MAX + EXCERPT_BYTES_MAX)
+        < EVENT_BYTES_MAX
+);
 const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
 const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);
