@@ -11,12 +11,13 @@ use crate::events::codec;
 use crate::events::turn::{Entry, Section, SectionKind};
 use crate::events::{Envelope, Event, OperatorEvent, QueueEvent, TurnEvent, WaitingEvent};
 use crate::fold::AgentState;
+use crate::fold::queue::Queued;
 use crate::fold::turn::{Fresh, Turn};
 use crate::tools;
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, MessageId};
-use crate::words::limit::PROMPT_BYTES_MAX;
+use crate::words::limit::{INTERJECTIONS_PER_ROUND_MAX, MESSAGE_BODY_BYTES_MAX, PROMPT_BYTES_MAX};
 use request::{ToolResultPart, ToolSchema};
 use std::collections::BTreeMap;
 
@@ -65,8 +66,19 @@ pub fn needs(state: &AgentState) -> Vec<EventSeq> {
         Fresh::Assistant(_) => None,
         Fresh::ToolResult { seq, .. } => Some(*seq),
     }));
-    needs.extend(state.queue.interjections().map(|(_, queued)| queued.seq));
+    needs.extend(joining(state).map(|(_, queued)| queued.seq));
     needs
+}
+
+/// The prompts that join the next round: a portion of those that wait, so that neither the round's event nor its
+/// prompt outgrows its bound. The rest joins the rounds after it.
+fn joining(state: &AgentState) -> impl Iterator<Item = (MessageId, &Queued)> {
+    let mut bytes = 0;
+    state.queue.interjections().take(INTERJECTIONS_PER_ROUND_MAX).take_while(move |(_, queued)| {
+        let is_first = bytes == 0;
+        bytes += queued.body_bytes.max(1);
+        is_first || bytes <= MESSAGE_BODY_BYTES_MAX as u64
+    })
 }
 
 /// The hashes under which the rest of an event's content is stored.
@@ -97,7 +109,7 @@ pub fn render(state: &AgentState, turn: &Turn, contents: &Contents) -> Result<Pr
         made.fresh(fresh)?;
     }
     let mut interjections = Vec::new();
-    for (message, queued) in state.queue.interjections() {
+    for (message, queued) in joining(state) {
         made.message(SectionKind::Interjection, queued.seq, &[])?;
         interjections.push(message);
     }

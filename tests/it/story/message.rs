@@ -292,3 +292,24 @@ fn enqueue_unchecked(world: &mut World) {
     answer.expect("the core agrees with itself").expect("the queue has room");
     world.ledger.extend(staged.envelopes);
 }
+
+#[test]
+fn prompts_that_wait_for_a_round_join_it_in_bounded_portions() {
+    let mut world = World::new();
+    world.prompt("hello").unwrap();
+    super::script::tell(&mut world, "begin");
+    let long = "x".repeat(MESSAGE_BODY_BYTES_MAX);
+    world.keep(vec![Blob::new(long.clone().into_bytes())]);
+    for _ in 0..9 {
+        world.prompt(&long).unwrap();
+    }
+    let portion = world.render().expect("a portion fits").interjections;
+    assert_eq!(portion.len(), 1, "the rest waits for the next round");
+    for _ in 0..1_000 {
+        enqueue_unchecked(&mut world);
+    }
+    for message in 2..=10 {
+        super::script::tell(&mut world, &format!("drop msg-{message} too long"));
+    }
+    assert_eq!(world.render().expect("a portion fits").interjections.len(), 64);
+}
