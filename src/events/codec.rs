@@ -12,8 +12,12 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-const WIRE: Configuration<LittleEndian, Varint, Limit<EVENT_BYTES_MAX>> =
-    bincode::config::standard().with_limit::<EVENT_BYTES_MAX>();
+/// Bincode reckons each integer at its full width of up to eight bytes, though one byte may hold it. Whatever may be
+/// written must be readable, so its limit only bounds what a length that lies can reserve.
+const RESERVED_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
+
+const WIRE: Configuration<LittleEndian, Varint, Limit<RESERVED_BYTES_MAX>> =
+    bincode::config::standard().with_limit::<RESERVED_BYTES_MAX>();
 
 /// Bytes that are not an event of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +34,7 @@ pub enum CodecError {
     Malformed(String),
 }
 
-/// Appends the record of `envelope`. Bincode checks its limit on reading only, so writing checks here.
+/// Appends the record of `envelope`.
 pub fn encode(envelope: &Envelope, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = bytes.len();
     let tag = envelope.event.tag();
