@@ -9,5 +9,6 @@ mod model_server;
 mod pinned;
 mod process;
 mod sample;
+mod schema;
 mod story;
 mod world;
