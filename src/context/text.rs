@@ -52,5 +52,6 @@ fn named(kind: &str, name: Option<&str>) -> String {
 
 /// A name that a sender chose must not end the label or forge another one.
 fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || matches!(c, '[' | ']') { ' ' } else { c }).collect()
+    let ends = |c: char| c.is_control() || matches!(c, '[' | ']' | '\u{2028}' | '\u{2029}');
+    text.chars().map(|c| if ends(c) { ' ' } else { c }).collect()
 }

@@ -1,6 +1,7 @@
 //! The one test binary. Each module tells the stories of one subject.
 
 mod codec;
+mod context;
 mod daemon;
 mod host;
 mod journey;

@@ -154,12 +154,6 @@ impl World {
         self.ask(Request::new(command, cause))
     }
 
-    /// Records what a model said at `attempt`.
-    pub fn answer(&mut self, attempt: EventSeq, text: &str, calls: Vec<RawCall>) -> Result<Answer, Rejection> {
-        let new = self.answered(attempt, text, calls);
-        self.ask_as_run(TurnCommand::Record(new))
-    }
-
     /// A model's answer, as the runtime hands it in.
     pub fn answered(&mut self, attempt: EventSeq, text: &str, calls: Vec<RawCall>) -> NewAnswer {
         let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
@@ -170,6 +164,16 @@ impl World {
         let text = self.content(text);
         let usage = Usage { input_tokens: Some(10), output_tokens: Some(5) };
         NewAnswer { run: self.run(), attempt, text, answer, calls: read, stop, usage }
+    }
+
+    /// What a command wrote.
+    pub fn output(&mut self, text: &str) -> CommandOutput {
+        CommandOutput { shown: self.content(text), bytes: text.len() as u64, cut: false, kept: None }
+    }
+
+    /// Output as a call is shown it.
+    pub fn shown(&mut self, text: &str) -> Shown {
+        Shown { text: self.content(text), bytes: text.len() as u64, cut: false }
     }
 
     /// Text as an event carries it; what is long is kept here.
@@ -238,14 +242,4 @@ pub fn policy() -> TurnPolicy {
 
 pub fn call(tool: &str, arguments: &str) -> RawCall {
     RawCall { id: format!("call-{tool}"), tool: tool.into(), arguments: arguments.into() }
-}
-
-/// What a command wrote.
-pub fn output(text: &str) -> CommandOutput {
-    CommandOutput { shown: text.into(), bytes: text.len() as u64, cut: false, kept: None }
-}
-
-/// Output as a call is shown it.
-pub fn shown(text: &str) -> Shown {
-    Shown { text: text.into(), bytes: text.len() as u64, cut: false }
 }

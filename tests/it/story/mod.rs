@@ -16,6 +16,7 @@ mod turn;
 mod wake;
 
 use crate::world::World;
+pub use script::tell;
 
 /// Tells the story and compares what came of it with what it says.
 pub fn check(story: &str) -> World {

@@ -11,7 +11,7 @@
 //! | `answer TEXT [\| CALL ..]` | the model's answer; a call is `exec CMD`, `output TASK [ms]`, `sleep` or `TOOL JSON` |
 //! | `fail KIND [retry_after_ms]`, `give-up CODE` | the attempt failed; the prompt could not be made |
 //! | `run TASK`, `rerun TASK`, `promote TASK`, `read TASK` | |
-//! | `exit TASK (CODE\|signal-N\|lost) [OUTPUT]` | |
+//! | `exit TASK (CODE\|signal-N\|lost) [OUTPUT]` | `LONG` stands for output that no event holds |
 //! | `abort [RUN] [idle]`, `stop`, `start` | |
 //! | `clock +MS`, `clock -MS`, `boot` | time passes, or goes back; the runtime goes down and comes up |
 //! | `owed`, `posture` | shows what is owed, or what the agent is doing |
@@ -19,7 +19,7 @@
 //! `key NAME COMMAND` gives a command an idempotency key; `at N COMMAND` gives an outcome the attempt N.
 
 use super::show;
-use crate::world::{World, call, create, output, policy, shown};
+use crate::world::{World, call, create, policy};
 use holon::context::request::RawCall;
 use holon::decide::agent::AgentCommand;
 use holon::decide::queue::QueueCommand;
@@ -35,6 +35,7 @@ use holon::events::turn::{AbortMode, AttemptError, AttemptErrorKind, TurnPolicy}
 use holon::fold::posture::posture;
 use holon::words::hash::Hash;
 use holon::words::id::{EventSeq, RunId, TaskId};
+use holon::words::limit::INLINE_BYTES_MAX;
 
 /// Tells `line`, and says what came of it.
 pub fn tell(world: &mut World, line: &str) -> Vec<String> {
@@ -208,7 +209,7 @@ fn fail(world: &World, rest: &str, attempt: Option<EventSeq>) -> TurnCommand {
     TurnCommand::FailAttempt { run: world.run(), attempt: attempt.unwrap_or_else(|| world.attempt()), error }
 }
 
-fn task(world: &World, verb: &str, rest: &str, attempt: Option<EventSeq>) -> TaskCommand {
+fn task(world: &mut World, verb: &str, rest: &str, attempt: Option<EventSeq>) -> TaskCommand {
     let (id, rest) = split(rest);
     let task: TaskId = id.parse().expect("a task");
     let open = world.state.tasks.open.get(&task);
@@ -218,14 +219,15 @@ fn task(world: &World, verb: &str, rest: &str, attempt: Option<EventSeq>) -> Tas
     match verb {
         "run" => TaskCommand::Start { task, boot, replaces: None },
         "rerun" => TaskCommand::Start { task, boot, replaces: begun },
-        "promote" => TaskCommand::Promote { task, attempt, shown: shown(rest) },
+        "promote" => TaskCommand::Promote { task, attempt, shown: world.shown(rest) },
         "read" => {
             let (round, call) = show::next_call(world);
-            TaskCommand::Read { run: world.run(), round, call, task, shown: shown(rest) }
+            TaskCommand::Read { run: world.run(), round, call, task, shown: world.shown(rest) }
         }
         "exit" => {
             let (how, text) = split(rest);
-            TaskCommand::Exit { task, attempt, exit: exit(how), duration_ms: 20, output: output(text) }
+            let text = &text.replace("LONG", &"a line of output; ".repeat(INLINE_BYTES_MAX));
+            TaskCommand::Exit { task, attempt, exit: exit(how), duration_ms: 20, output: world.output(text) }
         }
         _ => panic!("{verb} cannot be told"),
     }
