@@ -3,13 +3,16 @@
 mod codec;
 mod context;
 mod daemon;
+mod drive;
 mod host;
 mod journey;
 mod model;
 mod model_server;
 mod pinned;
 mod process;
+mod property;
 mod sample;
 mod schema;
+mod size;
 mod story;
 mod world;

@@ -1,0 +1,158 @@
+//! What holds whatever an agent is told, in any order, by whomever.
+//!
+//! Cases are stories in the words of [`crate::story`], so a failure can be read. [`World`] checks after every line
+//! that the planes agree and that a refusal changed nothing. `PROPTEST_CASES=10000` looks further.
+
+use crate::drive;
+use crate::story::tell;
+use crate::world::{World, agent_id};
+use holon::events::queue::QueueEvent;
+use holon::events::{Event, codec};
+use holon::fold::AgentState;
+use holon::offline::replay;
+use holon::words::id::MessageId;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const CASES_DEFAULT: u32 = 64;
+
+fn config() -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let chosen = std::env::var_os("PROPTEST_CASES").is_some();
+    if chosen { config } else { ProptestConfig { cases: CASES_DEFAULT, ..config } }
+}
+
+/// A line that a world may be told. Ids and attempts are often wrong.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => message(),
+        6 => Just("begin".to_owned()),
+        6 => Just("round".to_owned()),
+        6 => outcome_of_model(),
+        6 => outcome_of_task(),
+        3 => lifecycle(),
+        3 => time(),
+        2 => (0..3u8, message()).prop_map(|(key, message)| format!("key k{key} {message}")),
+        2 => (0..60u64, outcome_of_model()).prop_map(|(seq, line)| format!("at {seq} {line}")),
+        2 => (0..60u64, outcome_of_task()).prop_map(|(seq, line)| format!("at {seq} {line}")),
+    ]
+}
+
+fn message() -> impl Strategy<Value = String> {
+    let drop = (1..9u64).prop_map(|message| format!("drop msg-{message} unwanted"));
+    let wake = (0..3u8).prop_map(|reason| format!("wake reason {reason}"));
+    let fixed = ["prompt hello", "prompt and this", "next later", "channel ops look", "send timer_tick system"];
+    prop_oneof![5 => prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), 1 => drop, 2 => wake]
+}
+
+fn outcome_of_model() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "answer done",
+        "answer on it | exec make",
+        "answer on it | exec make | exec make | sleep",
+        "answer | sleep",
+        "answer reading | output task-1 500",
+        "answer reading | output task-2 | Fly {}",
+        "fail timeout",
+        "fail server 100",
+        "fail authentication",
+        "fail interrupted",
+        "again",
+        "give-up context_exhausted",
+    ])
+    .prop_map(str::to_owned)
+}
+
+fn outcome_of_task() -> impl Strategy<Value = String> {
+    let verbs = [
+        "run TASK",
+        "run TASK",
+        "rerun TASK",
+        "promote TASK so far",
+        "read TASK so far",
+        "exit TASK 0 good",
+        "exit TASK 1 bad",
+        "exit TASK lost",
+        "exit TASK signal-15",
+    ];
+    (prop::sample::select(verbs.to_vec()), 1..4u64)
+        .prop_map(|(line, task)| line.replace("TASK", &format!("task-{task}")))
+}
+
+fn lifecycle() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["abort", "abort idle", "abort run-1", "stop", "start", "start", "start", "create"])
+        .prop_map(str::to_owned)
+}
+
+fn time() -> impl Strategy<Value = String> {
+    let jump = (-200_000_000..200_000_000i64).prop_map(|by| format!("clock {by:+}"));
+    prop_oneof![3 => Just("boot".to_owned()), 1 => jump, 2 => (0..5_000i64).prop_map(|by| format!("clock +{by}"))]
+}
+
+fn told(lines: &[String]) -> World {
+    let mut world = World::new();
+    lines.iter().for_each(|line| drop(tell(&mut world, line)));
+    world
+}
+
+/// The state as a reader of the ledger's bytes finds it.
+fn refolded(world: &World) -> AgentState {
+    let mut state = AgentState::unborn(agent_id());
+    for envelope in &world.ledger {
+        let mut bytes = Vec::new();
+        codec::encode(envelope, &mut bytes).expect("events are within their bounds");
+        let read = codec::decode(&bytes).expect("what was written can be read");
+        assert_eq!(read, *envelope);
+        state.evolve(&read).expect("what was accepted is accepted again");
+    }
+    state
+}
+
+/// How often each message that was taken in has been settled.
+fn outcomes(world: &World) -> BTreeMap<MessageId, usize> {
+    let mut outcomes = BTreeMap::new();
+    for envelope in &world.ledger {
+        match &envelope.event {
+            Event::Queue(QueueEvent::Enqueued(event)) => drop(outcomes.insert(event.message, 0)),
+            Event::Queue(QueueEvent::Settled(event)) => *outcomes.entry(event.message).or_default() += 1,
+            Event::Agent(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) | Event::Operator(_) => {}
+        }
+    }
+    outcomes
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_ledger_folds_to_the_state_it_was_written_from(lines in vec(line(), 0..80)) {
+        let world = told(&lines);
+        prop_assert_eq!(refolded(&world), world.state);
+    }
+
+    #[test]
+    fn the_same_commands_make_the_same_bytes(lines in vec(line(), 0..80)) {
+        let (one, other) = (told(&lines), told(&lines));
+        prop_assert_eq!(one.bytes(), other.bytes());
+        let records = replay::run(&one.steps).expect("what was told can be told again");
+        prop_assert_eq!(records.iter().flatten().copied().collect::<Vec<u8>>(), one.bytes());
+    }
+
+    #[test]
+    fn when_the_outside_has_done_its_part_nothing_is_owed_and_every_message_has_its_one_outcome(
+        lines in vec(line(), 0..60),
+        choices in vec(any::<u8>(), 0..60),
+        calm in vec(message(), 0..6),
+    ) {
+        let mut world = told(&lines);
+        tell(&mut world, "start");
+        calm.iter().for_each(|line| drop(tell(&mut world, line)));
+        drive::to_rest(&mut world, &choices);
+        prop_assert!(world.turn().is_none() && world.state.tasks.open.is_empty());
+        for (message, outcomes) in outcomes(&world) {
+            prop_assert_eq!(outcomes, 1, "{} has its one outcome", message);
+        }
+        prop_assert_eq!(refolded(&world), world.state);
+    }
+}
