@@ -11,6 +11,7 @@ mod model_server;
 mod pinned;
 mod process;
 mod property;
+mod replay;
 mod sample;
 mod schema;
 mod size;

@@ -17,22 +17,29 @@ mod wake;
 
 use crate::world::World;
 pub use script::tell;
+pub use show::event as show;
 
 /// Tells the story and compares what came of it with what it says.
 pub fn check(story: &str) -> World {
     let mut world = World::new();
+    let told = transcript(&mut world, story);
+    let said: String =
+        story.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+    assert!(told == said, "the story went otherwise:\n{told}\nwhere it says:\n{said}");
+    world
+}
+
+/// Tells the story, and gives it back with what came of it.
+pub fn transcript(world: &mut World, story: &str) -> String {
     let mut told = String::new();
-    let mut expected = String::new();
-    for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        expected += &format!("{line}\n");
+    for line in story.lines().map(str::trim) {
         if let Some(given) = line.strip_prefix("given ") {
             told += &format!("{line}\n");
-            given.split("; ").for_each(|command| drop(script::tell(&mut world, command)));
+            given.split("; ").for_each(|command| drop(script::tell(world, command)));
         } else if let Some(command) = line.strip_prefix("> ") {
             told += &format!("{line}\n");
-            script::tell(&mut world, command).iter().for_each(|line| told += &format!("{}\n", line.trim_end()));
+            script::tell(world, command).iter().for_each(|line| told += &format!("{}\n", line.trim_end()));
         }
     }
-    assert!(told == expected, "the story went otherwise:\n{told}\nwhere it says:\n{expected}");
-    world
+    told
 }

@@ -127,11 +127,11 @@ fn failure_brief(kind: AttemptErrorKind) -> String {
     script::tell(&mut world, "round");
     script::tell(&mut world, &format!("fail {kind}"));
     assert!(world.turn().is_none(), "{kind} ends the turn at once");
-    let briefs = world.ledger.iter().filter_map(|envelope| match &envelope.event {
+    let mut briefs = world.ledger.iter().filter_map(|envelope| match &envelope.event {
         Event::Operator(OperatorEvent::BriefCreated(brief)) => Some(brief.text.excerpt().to_owned()),
         _ => None,
     });
-    briefs.last().expect("a failure is told")
+    briefs.next_back().expect("a failure is told")
 }
 
 #[test]
