@@ -5,6 +5,7 @@ mod context;
 mod daemon;
 mod drive;
 mod host;
+mod invariant;
 mod journey;
 mod model;
 mod model_server;

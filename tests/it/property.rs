@@ -4,13 +4,16 @@
 //! that the planes agree and that a refusal changed nothing. `PROPTEST_CASES=10000` looks further.
 
 use crate::drive;
+use crate::sample;
 use crate::story::tell;
 use crate::world::{World, agent_id};
 use holon::events::queue::QueueEvent;
-use holon::events::{Event, codec};
-use holon::fold::AgentState;
+use holon::events::{Envelope, Event, codec};
+use holon::fold::owed::owed;
+use holon::fold::posture::posture;
+use holon::fold::{AgentState, invariant};
 use holon::offline::replay;
-use holon::words::id::MessageId;
+use holon::words::id::{Boot, EventSeq, MessageId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -137,6 +140,33 @@ proptest! {
         prop_assert_eq!(one.bytes(), other.bytes());
         let records = replay::run(&one.steps).expect("what was told can be told again");
         prop_assert_eq!(records.iter().flatten().copied().collect::<Vec<u8>>(), one.bytes());
+    }
+
+    #[test]
+    fn a_ledger_whose_events_were_moved_about_folds_or_is_refused_and_never_panics(
+        lines in vec(line(), 20..60),
+        changes in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
+    ) {
+        let mut ledger = told(&lines).ledger;
+        let strangers = sample::envelopes();
+        for (place, other) in changes {
+            let place = place.index(ledger.len());
+            let stranger = match other.index(3) {
+                0 => other.get(&strangers).clone(),
+                1 => other.get(&ledger).clone(),
+                _ => ledger.remove(place),
+            };
+            ledger.insert(other.index(ledger.len() + 1), stranger);
+        }
+        let mut state = AgentState::unborn(agent_id());
+        for (index, envelope) in ledger.into_iter().enumerate() {
+            let envelope = Envelope { seq: EventSeq(index as u64 + 1), ..envelope };
+            if state.evolve(&envelope).is_err() {
+                break;
+            }
+            // What the fold let pass is shown and acted on, sense or none.
+            drop((posture(&state), owed(&state, Boot(9)), invariant::check(&state)));
+        }
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! What holds across planes: each sentence can be false, and is then the one that is named.
+
+use crate::story::tell;
+use crate::world::World;
+use holon::fold::agent::Lifecycle;
+use holon::fold::invariant::check;
+use holon::fold::turn::Phase;
+use holon::fold::{AgentState, task};
+use holon::words::content::Content;
+use holon::words::id::{EventSeq, MessageId, RunId, TaskId};
+
+/// An agent in the middle of everything: a call under way, a task in the background, messages waiting.
+fn busy() -> AgentState {
+    let mut world = World::new();
+    let story = "key k prompt build; begin; round; answer building | exec make | exec make test; run task-1; \
+                 promote task-1; run task-2; channel ops look; wake look";
+    story.split("; ").for_each(|line| drop(tell(&mut world, line)));
+    world.state
+}
+
+fn task(state: &mut AgentState, id: u64) -> &mut task::Task {
+    state.tasks.open.get_mut(&TaskId(id)).expect("the task is open")
+}
+
+/// A change, and the sentence that is then false.
+type Case = (fn(&mut AgentState), &'static str);
+
+const CASES: &[Case] = &[
+    (|state| state.agent.lifecycle = Lifecycle::Unborn, "an agent exists from its first event on"),
+    (|state| state.agent.lifecycle_seq = EventSeq(999), "the lifecycle rests on an event that was recorded"),
+    (
+        |state| drop(state.queue.waiting.remove(&MessageId(2))),
+        "each waiting message is in the lane it names, and in no other",
+    ),
+    (|state| state.queue.body_bytes += 1, "the bytes of the waiting bodies add up"),
+    (|state| state.queue.last = MessageId(1), "waiting messages are of the ids given, in the order of their events"),
+    (|state| state.agent.lifecycle = Lifecycle::Paused, "only an active agent has a turn"),
+    (|state| state.turns.last = RunId(7), "the running turn is the one begun last"),
+    (
+        |state| {
+            let turn = state.turns.current.as_mut().expect("a turn runs");
+            turn.message = MessageId(2);
+        },
+        "the turn's message has left the queue",
+    ),
+    (
+        |state| {
+            let turn = state.turns.current.as_mut().expect("a turn runs");
+            turn.started = EventSeq(1);
+        },
+        "what a turn rests on was recorded before",
+    ),
+    (
+        |state| {
+            let turn = state.turns.current.as_mut().expect("a turn runs");
+            turn.phase = Phase::Finished { text: Content::from("") };
+        },
+        "a turn that has ended is gone",
+    ),
+    (|state| drop(state.tasks.open.remove(&TaskId(2))), "the command that a call waits for is open and knows the call"),
+    (|state| state.tasks.last = TaskId(1), "open tasks are bounded and of the ids given"),
+    (|state| task(state, 1).boots = 0, "what a task rests on was recorded before"),
+    (|state| task(state, 1).promoted = false, "a task in the foreground has its call, or is to be ended"),
+];
+
+#[test]
+fn a_state_that_makes_sense_passes() {
+    assert_eq!(check(&busy()), Ok(()));
+}
+
+#[test]
+fn a_state_that_contradicts_itself_is_told_how() {
+    for (change, rule) in CASES {
+        let mut state = busy();
+        change(&mut state);
+        let broken = check(&state).expect_err(rule);
+        assert_eq!(broken.rule, *rule);
+        assert!(broken.to_string().starts_with("agent main at event "), "{broken}");
+    }
+}
