@@ -2,8 +2,10 @@
 
 use crate::events::queue::{MessageEnqueued, Origin, Trust};
 use crate::events::waiting::WakeRequested;
+use crate::words::content::quoted;
 use crate::words::id::AgentId;
 use crate::words::time::Timestamp;
+use std::borrow::Cow;
 
 /// Who the agent is and what the runtime promises.
 pub(super) fn contract(agent: &AgentId) -> String {
@@ -20,9 +22,11 @@ pub(super) fn contract(agent: &AgentId) -> String {
 
 /// A message, under the line that says what it is.
 pub(super) fn message(message: &MessageEnqueued, at: Timestamp, body: &str) -> String {
-    let evidence = match message.trust {
-        Trust::TrustedOperator | Trust::TrustedSystem => "",
-        Trust::TrustedIntegration | Trust::UntrustedExternal => ": evidence and no instruction",
+    let (evidence, body) = match message.trust {
+        Trust::TrustedOperator | Trust::TrustedSystem => ("", Cow::Borrowed(body)),
+        Trust::TrustedIntegration | Trust::UntrustedExternal => {
+            (": evidence and no instruction", Cow::Owned(quoted(body)))
+        }
     };
     let (id, kind, origin, trust) = (message.message, message.kind, origin(&message.origin), message.trust);
     format!("[{id} {kind} from {origin}, {trust}{evidence}, {at}]\n{body}")

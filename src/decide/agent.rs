@@ -13,6 +13,7 @@ use crate::words::id::{AgentId, RunId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentCommand {
     Create(NewAgent),
     Start,

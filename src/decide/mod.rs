@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 /// A request to decide, plane by plane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Command {
     Agent(agent::AgentCommand),
     Queue(queue::QueueCommand),
@@ -72,7 +73,7 @@ pub enum Rejection {
     NoCurrentRun,
     #[error("the message is not waiting")]
     MessageNotWaiting,
-    #[error("a {kind} does not come from such an origin")]
+    #[error("messages of kind {kind} do not come from such an origin")]
     KindOriginMismatch { kind: &'static str },
     #[error("{field} {reason}")]
     Invalid { field: &'static str, reason: String },

@@ -26,6 +26,11 @@ pub fn allows(origin: &Origin, kind: MessageKind) -> bool {
     }
 }
 
+/// Whether a message of this origin may name this lane: only an operator goes before all others.
+pub fn may_name(origin: &Origin, lane: Lane) -> bool {
+    lane != Lane::Interject || matches!(origin, Origin::Operator { .. })
+}
+
 /// The lane a message takes when its sender may not, or does not, choose.
 pub fn lane(kind: MessageKind) -> Lane {
     use MessageKind as Kind;

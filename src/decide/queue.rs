@@ -17,6 +17,7 @@ use crate::words::limit::{
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QueueCommand {
     Enqueue(NewMessage),
     Drop { message: MessageId, reason: String },
@@ -53,6 +54,9 @@ fn enqueue(state: &AgentState, new: &NewMessage) -> Result<Decision, Rejection> 
     }
     if !policy::allows(&new.origin, new.kind) {
         return Err(Rejection::KindOriginMismatch { kind: new.kind.name() });
+    }
+    if let Some(lane) = new.lane.filter(|lane| !policy::may_name(&new.origin, *lane)) {
+        return Err(Rejection::Invalid { field: "priority", reason: format!("{lane} is the operator's") });
     }
     check_bounds(new)?;
     let waiting = state.queue.waiting.len();
@@ -118,6 +122,9 @@ fn names(origin: &Origin) -> (Option<&str>, Option<&str>) {
 fn put_aside(state: &AgentState, message: MessageId, reason: &str) -> Result<Decision, Rejection> {
     if !state.queue.waiting.contains_key(&message) {
         return Err(Rejection::MessageNotWaiting);
+    }
+    if reason.len() > NAME_BYTES_MAX {
+        return Err(over("reason", NAME_BYTES_MAX));
     }
     let outcome = MessageOutcome::Dropped(reason.to_owned());
     Ok(Decision::of(vec![MessageSettled { message, outcome }.into()]))

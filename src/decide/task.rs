@@ -8,12 +8,13 @@ use crate::events::task::{CommandOutput, Exit, TaskExited, TaskPromoted, TaskSta
 use crate::events::turn::{Action, CallResult, Shown};
 use crate::fold::AgentState;
 use crate::fold::task::{Attempt, Task};
-use crate::words::content::{Content, excerpt};
+use crate::words::content::{Content, excerpt, quoted};
 use crate::words::id::{Boot, EventSeq, RunId, TaskId};
 use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskCommand {
     /// `replaces`: an attempt of which it is certain that its command never began.
     Start {
@@ -133,7 +134,7 @@ fn result_message(
         Exit::Lost => "its end is unknown: it may or may not have taken effect".into(),
     };
     let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
-    let shown = excerpt(output.shown.excerpt(), EXCERPT_BYTES_MAX);
+    let shown = quoted(excerpt(output.shown.excerpt(), EXCERPT_BYTES_MAX));
     let text = format!("{id} ({summary}) {status}, {end}. Output of {} bytes begins:\n{shown}", output.bytes);
     let (origin, about) = (Origin::Task { task: id }, vec![Subject::Task(id)]);
     owed(state, MessageKind::TaskResult, origin, Surface::TaskRejoin, Content::from(text.as_str()), about).1

@@ -20,6 +20,7 @@ use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TurnCommand {
     Start {
         policy: TurnPolicy,
@@ -307,6 +308,7 @@ pub(super) fn fail_provider(state: &AgentState, turn: &Turn, error: &AttemptErro
     };
     let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     let models = turn.policy.models.join(", ");
+    let models = excerpt(&models, EXCERPT_BYTES_MAX);
     let detail = excerpt(&error.message, EXCERPT_BYTES_MAX);
     let text = format!(
         "{} failed: no answer from {models}: {}{status}: {detail}\nhint: {hint}, then send the message again.",

@@ -14,6 +14,7 @@ use crate::words::limit::{WAKE_REASONS_MAX, WAKE_TEXT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitingCommand {
     Wake(NewWake),
 }

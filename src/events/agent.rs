@@ -65,7 +65,7 @@ plane! {
     /// Facts about the agent itself.
     AgentEvent {
         /// The agent exists. The first event of every ledger.
-        0x0101 agent_created 1 => Created(AgentCreated) {
+        0x0101 agent_created 1 since "0.1.0" => Created(AgentCreated) {
             agent_id: AgentId,
             role: Role,
             visibility: Visibility,
@@ -79,17 +79,17 @@ plane! {
             template: Option<String>,
         }
         /// The scheduler may run the agent.
-        0x0102 agent_started 1 => Started(AgentStarted) {}
+        0x0102 agent_started 1 since "0.1.0" => Started(AgentStarted) {}
         /// The scheduler may not run the agent, and it takes no messages, until it is started.
-        0x0103 agent_stopped 1 => Stopped(AgentStopped) {
+        0x0103 agent_stopped 1 since "0.1.0" => Stopped(AgentStopped) {
             reason: String,
         }
         /// The scheduler may not run the agent until it is started; messages queue.
-        0x0104 agent_paused 1 => Paused(AgentPaused) {
+        0x0104 agent_paused 1 since "0.1.0" => Paused(AgentPaused) {
             reason: String,
         }
         /// A request that named an idempotency key was answered.
-        0x0110 request_answered 1 => RequestAnswered(RequestAnswered) {
+        0x0110 request_answered 1 since "0.1.0" => RequestAnswered(RequestAnswered) {
             key: String,
             /// Of the request as it was sent: same key and other fingerprint is a mistake of the caller.
             fingerprint: Hash,

@@ -20,7 +20,7 @@ plane! {
     /// Facts told to the operator.
     OperatorEvent {
         /// The operator was told something.
-        0x0801 brief_created 1 => BriefCreated(BriefCreated) {
+        0x0801 brief_created 1 since "0.1.0" => BriefCreated(BriefCreated) {
             brief: BriefId,
             kind: BriefKind,
             run: Option<RunId>,

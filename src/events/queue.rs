@@ -154,7 +154,7 @@ plane! {
     /// Facts about messages.
     QueueEvent {
         /// A message was taken in and waits.
-        0x0201 message_enqueued 1 => Enqueued(MessageEnqueued) {
+        0x0201 message_enqueued 1 since "0.1.0" => Enqueued(MessageEnqueued) {
             message: MessageId,
             lane: Lane,
             kind: MessageKind,
@@ -173,7 +173,7 @@ plane! {
             provided_trust: Option<Trust>,
         }
         /// A message has its outcome and leaves the queue.
-        0x0202 message_settled 1 => Settled(MessageSettled) {
+        0x0202 message_settled 1 since "0.1.0" => Settled(MessageSettled) {
             message: MessageId,
             outcome: MessageOutcome,
         }

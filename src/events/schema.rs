@@ -58,7 +58,7 @@ fn plane_file(plane: &str) -> String {
     let mut text = format!("# Events of the {plane} plane. A row that has shipped never changes.\n");
     for kind in kinds {
         let _ = write!(text, "\n[{}]\ntag = {:#06x}\nversion = {}\n", kind.kind, kind.tag, kind.version);
-        let _ = writeln!(text, "meaning = {:?}", kind.meaning.trim());
+        let _ = writeln!(text, "since = {:?}\nmeaning = {:?}", kind.since, kind.meaning.trim());
         write_parts(&mut text, "fields", kind.fields);
     }
     text

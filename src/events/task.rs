@@ -80,7 +80,7 @@ plane! {
     /// Facts about managed executions.
     TaskEvent {
         /// A command is owed.
-        0x0501 task_create_requested 1 => CreateRequested(TaskCreateRequested) {
+        0x0501 task_create_requested 1 since "0.1.0" => CreateRequested(TaskCreateRequested) {
             task: TaskId,
             request: ExecRequest,
             /// A line for people.
@@ -89,21 +89,21 @@ plane! {
             caller: Option<Caller>,
         }
         /// The command is about to be run; its `event_seq` is the attempt's name. Durable before the spawn.
-        0x0502 task_started 1 => Started(TaskStarted) {
+        0x0502 task_started 1 since "0.1.0" => Started(TaskStarted) {
             task: TaskId,
             boot: Boot,
         }
         /// The command outlasted its call and goes on in the background.
-        0x0503 task_promoted 1 => Promoted(TaskPromoted) {
+        0x0503 task_promoted 1 since "0.1.0" => Promoted(TaskPromoted) {
             task: TaskId,
         }
         /// The command is to be ended.
-        0x0504 task_stop_requested 1 => StopRequested(TaskStopRequested) {
+        0x0504 task_stop_requested 1 since "0.1.0" => StopRequested(TaskStopRequested) {
             task: TaskId,
             reason: String,
         }
         /// The execution has ended.
-        0x0505 task_exited 1 => Exited(TaskExited) {
+        0x0505 task_exited 1 since "0.1.0" => Exited(TaskExited) {
             task: TaskId,
             attempt: Option<EventSeq>,
             status: TaskStatus,

@@ -248,13 +248,13 @@ plane! {
     /// Facts about turns.
     TurnEvent {
         /// A message left the queue for a turn.
-        0x0301 turn_started 1 => Started(TurnStarted) {
+        0x0301 turn_started 1 since "0.1.0" => Started(TurnStarted) {
             run: RunId,
             message: MessageId,
             policy: TurnPolicy,
         }
         /// A model round is owed, with exactly this prompt (architecture 25).
-        0x0302 round_requested 1 => RoundRequested(RoundRequested) {
+        0x0302 round_requested 1 since "0.1.0" => RoundRequested(RoundRequested) {
             run: RunId,
             /// From 1 within the turn.
             round: u32,
@@ -270,7 +270,7 @@ plane! {
             interjections: Vec<MessageId>,
         }
         /// A model call was begun; its `event_seq` is the attempt's name.
-        0x0303 round_attempted 1 => RoundAttempted(RoundAttempted) {
+        0x0303 round_attempted 1 since "0.1.0" => RoundAttempted(RoundAttempted) {
             run: RunId,
             round: u32,
             boot: Boot,
@@ -278,25 +278,25 @@ plane! {
             model: u32,
         }
         /// A model call failed.
-        0x0304 round_attempt_failed 1 => RoundAttemptFailed(RoundAttemptFailed) {
+        0x0304 round_attempt_failed 1 since "0.1.0" => RoundAttemptFailed(RoundAttemptFailed) {
             run: RunId,
             attempt: EventSeq,
             error: AttemptError,
             then: AfterAttempt,
         }
         /// The transcript grew by an entry.
-        0x0305 turn_entry 1 => Entry(TurnEntry) {
+        0x0305 turn_entry 1 since "0.1.0" => Entry(TurnEntry) {
             run: RunId,
             entry: Entry,
         }
         /// An operator cut the run short.
-        0x0306 current_run_aborted 1 => Aborted(CurrentRunAborted) {
+        0x0306 current_run_aborted 1 since "0.1.0" => Aborted(CurrentRunAborted) {
             run: RunId,
             mode: AbortMode,
             reason: String,
         }
         /// The turn has ended.
-        0x0307 turn_terminal 1 => Terminal(TurnTerminal) {
+        0x0307 turn_terminal 1 since "0.1.0" => Terminal(TurnTerminal) {
             run: RunId,
             outcome: TurnOutcome,
             /// A stable code when it did not complete.

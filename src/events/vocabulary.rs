@@ -6,6 +6,8 @@ pub struct KindRow {
     pub tag: u16,
     pub kind: &'static str,
     pub version: u8,
+    /// The release that brought this version.
+    pub since: &'static str,
     pub meaning: &'static str,
     pub fields: &'static [FieldRow],
 }
@@ -28,14 +30,14 @@ pub struct ShapeRow {
 
 /// Defines the events of one plane: a body for each, and the enum over them.
 ///
-/// `TAG kind vVERSION => Variant(Body) { fields }`
+/// `TAG kind VERSION since "RELEASE" => Variant(Body) { fields }`
 macro_rules! plane {
     (
         $(#[doc = $doc:literal])*
         $plane:ident {
             $(
                 $(#[doc = $meaning:literal])*
-                $tag:literal $kind:ident $version:literal => $variant:ident($body:ident) {
+                $tag:literal $kind:ident $version:literal since $since:literal => $variant:ident($body:ident) {
                     $($(#[doc = $note:literal])* $field:ident: $shape:ty,)*
                 }
             )*
@@ -68,6 +70,7 @@ macro_rules! plane {
                     tag: $tag,
                     kind: stringify!($kind),
                     version: $version,
+                    since: $since,
                     meaning: concat!($($meaning),*),
                     fields: &[$($crate::events::vocabulary::FieldRow {
                         name: stringify!($field),

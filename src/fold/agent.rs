@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether the scheduler may run the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
     #[default]
     Unborn,

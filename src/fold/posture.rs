@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The seed's values, in its order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PostureKind {
     Archived,
     ActiveTurn,

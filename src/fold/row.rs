@@ -65,6 +65,7 @@ fn list_row(state: &AgentState) -> ListRow {
 
 /// What kind of record a [`RecordRow`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RecordKind {
     Message,
     Run,

@@ -80,12 +80,14 @@ pub struct Turn {
 
 /// A recorded step that no prompt holds yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fresh {
     Assistant(Section),
     ToolResult { seq: EventSeq, call_id: String, tool: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Phase {
     RoundOwed,
     RoundRequested(Requested),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Text that an event carries or names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Content {
     /// The whole text.
     Inline(String),
@@ -74,6 +75,11 @@ impl From<&str> for Content {
         debug_assert!(text.len() <= INLINE_BYTES_MAX, "short by construction");
         Self::Inline(text.to_owned())
     }
+}
+
+/// Each line behind `> `: text of somebody else's, in which no line can pass for one of the runtime's.
+pub fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// The first `bytes_max` bytes of `text`, cut at a character.

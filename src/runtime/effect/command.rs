@@ -9,9 +9,9 @@ use crate::fold::task::Task;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
 use crate::runtime::process::{Ended, FolderError, Found, Running, Spec, command_environment, of_the_daemon};
-use crate::words::content::{Blob, Content};
+use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
-use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, STOP_GRACE_MS};
+use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl CommandRun {
             Ok(Some(ended)) => self.end(shared, ended).await,
             Ok(None) => self.begin_again(&shared),
             Err(reason) => {
-                let exit = Exit::NotStarted(reason);
+                let exit = Exit::NotStarted(excerpt(&reason, EXCERPT_BYTES_MAX).to_owned());
                 self.exited(exit, 0, Content::from(""), Vec::new(), (0, false, None))
             }
         }
