@@ -1,13 +1,19 @@
 //! A real `holon serve` on a home of its own, to be talked to, killed and started again.
 
+use crate::model_server::ModelServer;
 use futures::StreamExt;
 use holon::client::{Address, Client, ClientError, StreamedEvent};
+use holon::wire::problem::Problem;
+use nix::sys::stat::Mode;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
 
 /// Longer than anything here takes; what waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,6 +24,12 @@ pub struct Home {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
 }
+
+/// A pipe in the workspace in which a command waits: `read go < NAME`.
+pub struct Gate(File);
+
+/// A pipe in the workspace through which a command tells how far it is: `echo > NAME`.
+pub struct Signs(pipe::Receiver);
 
 /// A running daemon. It is killed when dropped.
 pub struct Daemon {
@@ -45,12 +57,77 @@ impl Home {
         self
     }
 
+    /// With this `config.toml`.
+    pub fn configured(self, text: &str) -> Self {
+        fs::create_dir_all(self.path()).expect("a home");
+        fs::write(self.path().join("config.toml"), text).expect("a configuration");
+        self
+    }
+
+    /// With this service for a model.
+    pub fn asking(self, server: &ModelServer) -> Self {
+        self.environment("HOLON_MODEL", "anthropic/model")
+            .environment("ANTHROPIC_API_KEY", "key")
+            .environment("ANTHROPIC_BASE_URL", &server.url())
+    }
+
+    /// With this script for a model; its rounds wait for files in the workspace.
+    pub fn scripted(self, script: &Value) -> Self {
+        let model = format!("scripted/{}", self.script().display());
+        let home = self.environment("HOLON_MODEL", &model);
+        home.rewrite(script);
+        home
+    }
+
+    /// Puts another script in the place of the one there.
+    pub fn rewrite(&self, script: &Value) {
+        fs::write(self.script(), script.to_string()).expect("a script");
+    }
+
+    fn script(&self) -> PathBuf {
+        self.workspace().join("script.json")
+    }
+
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
     pub fn workspace(&self) -> PathBuf {
         self.folder.path().join("workspace")
+    }
+
+    pub fn gate(&self, name: &str) -> Gate {
+        Gate(File::options().read(true).write(true).open(self.pipe(name)).expect("a pipe"))
+    }
+
+    pub fn signs(&self, name: &str) -> Signs {
+        let opened = pipe::OpenOptions::new().read_write(true).open_receiver(self.pipe(name));
+        Signs(opened.expect("a pipe"))
+    }
+
+    fn pipe(&self, name: &str) -> PathBuf {
+        let path = self.workspace().join(name);
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
+        path
+    }
+
+    /// What a command has written to a file of the workspace; empty when it is not there.
+    pub fn written(&self, name: &str) -> String {
+        fs::read_to_string(self.workspace().join(name)).unwrap_or_default()
+    }
+
+    /// What the daemons so far have written to stderr.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// `holon ARGUMENTS` on this home, to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.holon(arguments).output().expect("holon runs")
     }
 
     /// `holon ARGUMENTS` on this home.
@@ -63,7 +140,8 @@ impl Home {
     /// Starts a daemon and waits for the line that says it is ready.
     pub fn serve(&self) -> Daemon {
         let mut command = self.holon(&["serve", "--listen", "127.0.0.1:0"]);
-        command.args(&self.arguments).stdout(Stdio::piped());
+        let log = File::options().create(true).append(true).open(self.log_path()).expect("a log");
+        command.args(&self.arguments).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("holon serve starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output is ours");
@@ -73,6 +151,29 @@ impl Home {
         let socket = self.path().join("holon.sock");
         let client = Client::new(Address::Socket(socket.clone()), None).expect("a client");
         Daemon { child, url, client, socket }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
+    }
+}
+
+impl Gate {
+    /// Lets one command through.
+    pub fn open(&self) {
+        (&self.0).write_all(b"go\n").expect("room in the pipe");
+    }
+}
+
+impl Signs {
+    /// Waits for the next line.
+    pub async fn next(&mut self) {
+        let line = async { while self.0.read_u8().await.expect("a sign") != b'\n' {} };
+        tokio::time::timeout(PATIENCE, line).await.expect("a sign in time");
     }
 }
 
@@ -120,12 +221,49 @@ impl Daemon {
         self.client.post(path, &body).await.unwrap_or_else(|error| panic!("POST {path}: {error:?}"))
     }
 
-    /// The code of the problem that a POST is answered with.
-    pub async fn refusal(&self, path: &str, body: Value) -> String {
-        match self.client.post(path, &body).await {
-            Err(ClientError::Refused(problem)) => problem.code,
-            other => panic!("POST {path} was not refused: {other:?}"),
-        }
+    /// The problem that a POST is answered with.
+    pub async fn refusal(&self, path: &str, body: Value) -> Problem {
+        refused(path, self.client.post(path, &body).await)
+    }
+
+    /// The problem that a GET is answered with.
+    pub async fn problem(&self, path: &str) -> Problem {
+        refused(path, self.client.get(path).await)
+    }
+
+    pub async fn create(&self, agent: &str) {
+        self.post(&format!("/control/agents/{agent}/create"), json!({})).await;
+    }
+
+    pub async fn control(&self, agent: &str, action: &str) {
+        self.post(&format!("/control/agents/{agent}/control"), json!({"action": action})).await;
+    }
+
+    pub async fn abort(&self, agent: &str, body: Value) -> Value {
+        self.post(&format!("/control/agents/{agent}/current-run/abort"), body).await
+    }
+
+    pub async fn status(&self, agent: &str) -> Value {
+        self.get(&format!("/agents/{agent}/status")).await
+    }
+
+    /// The posture, and the reason for it.
+    pub async fn posture(&self, agent: &str) -> (String, String) {
+        let posture = self.status(agent).await["scheduling_posture"].take();
+        let text = |name: &str| posture[name].as_str().expect("a text").to_owned();
+        (text("posture"), text("reason"))
+    }
+
+    /// Enqueues a text as a webhook would; answers its message id.
+    pub async fn enqueue(&self, agent: &str, text: &str) -> String {
+        let body = json!({"text": text, "origin": {"kind": "webhook", "source": "test"}});
+        let sent = self.post(&format!("/agents/{agent}/enqueue"), body).await;
+        sent["message_id"].as_str().expect("a message id").to_owned()
+    }
+
+    /// The event that the ledger of an agent ends with.
+    pub async fn head(&self, agent: &str) -> u64 {
+        self.get(&format!("/agents/{agent}/ledger")).await["event_seq"].as_u64().expect("a number")
     }
 
     /// Sends a prompt to an agent; answers its message id.
@@ -148,20 +286,40 @@ impl Daemon {
         }
     }
 
-    /// Waits for the first event, from `after` on, that is as wanted.
-    pub async fn wait(&self, agent: &str, after: u64, wanted: impl Fn(&StreamedEvent) -> bool) -> StreamedEvent {
+    /// Waits for the first event after `after` that is as wanted.
+    pub async fn wait(&self, agent: &str, after: u64, wanted: impl FnMut(&StreamedEvent) -> bool) -> StreamedEvent {
+        self.watch(agent, after, wanted).await.pop().expect("it ends with the event")
+    }
+
+    /// Waits for the first event of a kind, from the beginning.
+    pub async fn wait_for(&self, agent: &str, kind: &str) -> StreamedEvent {
+        self.wait(agent, 0, |event| event.kind == kind).await
+    }
+
+    /// All events after `after`, up to the first that is as wanted.
+    pub async fn watch(
+        &self,
+        agent: &str,
+        after: u64,
+        mut wanted: impl FnMut(&StreamedEvent) -> bool,
+    ) -> Vec<StreamedEvent> {
         let path = format!("/agents/{agent}/events/stream?projection=local_debug&after_seq={after}");
         let mut stream = self.client.stream(&path).await.expect("a stream");
-        let find = async {
+        let mut seen = Vec::new();
+        let collect = async {
             while let Some(event) = stream.next().await {
-                let event = event.expect("an event");
-                if wanted(&event) {
-                    return event;
+                seen.push(event.expect("an event"));
+                if seen.last().is_some_and(&mut wanted) {
+                    return;
                 }
             }
             panic!("the stream ended");
         };
-        tokio::time::timeout(PATIENCE, find).await.expect("it happens in time")
+        if tokio::time::timeout(PATIENCE, collect).await.is_err() {
+            let kinds: Vec<&str> = seen.iter().map(|event| event.kind.as_str()).collect();
+            panic!("what was waited for did not happen in time: {agent} has {kinds:?}");
+        }
+        seen
     }
 
     /// Waits until a message has its outcome; answers its name.
@@ -189,6 +347,28 @@ impl Daemon {
     pub async fn is_whole(&self, agent: &str) -> bool {
         self.get(&format!("/agents/{agent}/ledger/verify")).await["ok"] == true
     }
+}
+
+fn refused(path: &str, answer: Result<Value, ClientError>) -> Problem {
+    match answer {
+        Err(ClientError::Refused(problem)) => *problem,
+        other => panic!("{path} was not refused: {other:?}"),
+    }
+}
+
+/// The events of a kind.
+pub fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).map(|event| &event["payload"]).collect()
+}
+
+/// What became of each message that was settled, in the order in which they were.
+pub fn outcomes(events: &[Value]) -> Vec<(String, String)> {
+    let named = |payload: &Value| {
+        let (outcome, _) =
+            payload["outcome"].as_object().and_then(|outcome| outcome.iter().next()).expect("an outcome");
+        (payload["message"].as_str().expect("a message").to_owned(), outcome.clone())
+    };
+    of_kind(events, "message_settled").into_iter().map(named).collect()
 }
 
 impl Drop for Daemon {

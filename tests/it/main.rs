@@ -2,6 +2,7 @@
 
 mod codec;
 mod context;
+mod crash;
 mod daemon;
 mod drive;
 mod host;
@@ -17,4 +18,5 @@ mod sample;
 mod schema;
 mod size;
 mod story;
+mod walk;
 mod world;

@@ -138,9 +138,13 @@ struct Shared {
 #[derive(Default)]
 struct Book {
     replies: VecDeque<Reply>,
+    /// Answers what finds the queue empty.
+    otherwise: Option<Script>,
     received: Vec<Received>,
     purchases: usize,
 }
+
+type Script = Box<dyn FnMut(&Received) -> Reply + Send>;
 
 impl ModelServer {
     pub(crate) fn start() -> Self {
@@ -162,6 +166,11 @@ impl ModelServer {
     /// Adds a reply to the end of the queue. A request that finds the queue empty is told so with status 500.
     pub(crate) fn reply(&self, reply: Reply) {
         self.shared.book().replies.push_back(reply);
+    }
+
+    /// Answers whatever finds the queue empty, by what it asks.
+    pub(crate) fn otherwise(&self, script: impl FnMut(&Received) -> Reply + Send + 'static) {
+        self.shared.book().otherwise = Some(Box::new(script));
     }
 
     /// Every request so far.
@@ -198,9 +207,11 @@ impl Shared {
     }
 
     fn enter(&self, received: Received) -> Option<Reply> {
-        let mut book = self.book();
+        let mut guard = self.book();
+        let book = &mut *guard;
+        let scripted = || book.otherwise.as_mut().map(|script| script(&received));
+        let reply = book.replies.pop_front().or_else(scripted);
         book.received.push(received);
-        let reply = book.replies.pop_front();
         book.purchases += usize::from(matches!(reply, Some(Reply::Stream(..))));
         self.changed.notify_all();
         reply
