@@ -1,5 +1,6 @@
 //! The one test binary. Each module tells the stories of one subject.
 
+mod abort;
 mod codec;
 mod context;
 mod crash;
@@ -18,5 +19,6 @@ mod sample;
 mod schema;
 mod size;
 mod story;
+mod task;
 mod walk;
 mod world;
