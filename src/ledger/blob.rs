@@ -52,10 +52,16 @@ impl Blobs {
     }
 
     fn read_file(&self, hash: &Hash) -> Result<Vec<u8>, BlobError> {
-        fs::read(self.path(hash)).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => BlobError::Missing(*hash),
-            _ => BlobError::Io { hash: *hash, error },
-        })
+        fs::read(self.path(hash)).map_err(|error| unread(*hash, error))
+    }
+
+    /// Whether the payload is there and whole. It never lies in memory whole, unless it is a row.
+    pub fn check(&self, hash: &Hash) -> Result<(), BlobError> {
+        let found = match self.store.blob(hash)? {
+            Some(bytes) => Hash::of(&bytes),
+            None => hash_file(&self.path(hash)).map_err(|error| unread(*hash, error))?.0,
+        };
+        if found == *hash { Ok(()) } else { Err(BlobError::Damaged(*hash)) }
     }
 
     /// Where a large payload lies. The file may be absent.
@@ -87,6 +93,13 @@ impl Blobs {
             return Ok(());
         }
         write_synced(&path, write).map_err(|error| BlobError::Io { hash, error })
+    }
+}
+
+fn unread(hash: Hash, error: io::Error) -> BlobError {
+    match error.kind() {
+        io::ErrorKind::NotFound => BlobError::Missing(hash),
+        _ => BlobError::Io { hash, error },
     }
 }
 

@@ -6,6 +6,7 @@ use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ struct Ledger {
     head: Head,
     records: Vec<Vec<u8>>,
     anchors: BTreeMap<EventSeq, Hash>,
-    list: Vec<u8>,
+    list: Option<Vec<u8>>,
     due: bool,
     deadline: Option<Timestamp>,
     closed: BTreeMap<(RecordKind, u64), RecordRow>,
@@ -37,7 +38,7 @@ impl Ledger {
             head: chain::genesis(agent),
             records: Vec::new(),
             anchors: BTreeMap::new(),
-            list: Vec::new(),
+            list: None,
             due: false,
             deadline: None,
             closed: BTreeMap::new(),
@@ -50,8 +51,8 @@ impl Ledger {
         self.records.extend(part.records.iter().map(<[u8]>::to_vec));
         self.anchors.extend(part.anchors.iter().map(|anchor| (anchor.seq, anchor.hash)));
         self.closed.extend(part.closed.iter().map(|row| ((row.kind, row.number), *row)));
-        if let Some(list) = &part.list {
-            self.list.clone_from(list);
+        if part.list.is_some() {
+            self.list.clone_from(&part.list);
         }
         self.due = part.due.unwrap_or(self.due);
         self.deadline = part.deadline.unwrap_or(self.deadline);
@@ -62,6 +63,10 @@ impl Ledger {
 }
 
 impl Tables {
+    fn following(&self, after: Option<&AgentId>) -> impl Iterator<Item = (&AgentId, &Ledger)> {
+        self.ledgers.range::<AgentId, _>((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
+    }
+
     fn conflict(&self, part: &Part) -> Option<AppendError> {
         let found = self.ledgers.get(&part.agent).map_or_else(|| chain::genesis(&part.agent), |ledger| ledger.head);
         let agent = part.agent.clone();
@@ -97,6 +102,11 @@ impl Store for MemoryStore {
         batch.iter().map(|append| tables.append(append)).collect()
     }
 
+    fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError> {
+        let tables = self.tables();
+        Ok(tables.following(after).take(limit).map(|(id, _)| id.clone()).collect())
+    }
+
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {
         Ok(self.tables().ledgers.get(agent).map(|ledger| ledger.head))
     }
@@ -125,8 +135,8 @@ impl Store for MemoryStore {
 
     fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError> {
         let tables = self.tables();
-        let rows = tables.ledgers.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
-        Ok(rows.take(limit).map(|(id, ledger)| (id.clone(), ledger.list.clone())).collect())
+        let rows = tables.following(after).filter_map(|(id, ledger)| Some((id.clone(), ledger.list.clone()?)));
+        Ok(rows.take(limit).collect())
     }
 
     fn due(&self) -> Result<Vec<AgentId>, StoreError> {

@@ -95,6 +95,9 @@ pub trait Store: Send + Sync {
     /// One transaction, one sync. A conflict fails its append alone; an engine failure fails them all.
     fn commit(&self, batch: &[Append]) -> Outcomes;
 
+    /// Agents with a ledger whose ids follow `after`, in the order of ids.
+    fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError>;
+
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError>;
 
     /// Records after `after` up to and with `until`, as far as they are there.
@@ -110,10 +113,10 @@ pub trait Store: Send + Sync {
     /// List entries of agents whose ids follow `after`, in the order of ids.
     fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError>;
 
-    /// Agents to be woken at boot.
+    /// Agents to be woken at boot, in the order of ids.
     fn due(&self) -> Result<Vec<AgentId>, StoreError>;
 
-    /// When other agents are to be woken, earliest first.
+    /// When other agents are to be woken, earliest first and then in the order of ids.
     fn deadlines(&self) -> Result<Vec<(Timestamp, AgentId)>, StoreError>;
 
     fn record(&self, agent: &AgentId, kind: RecordKind, number: u64) -> Result<Option<RecordRow>, StoreError>;

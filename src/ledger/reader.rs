@@ -1,16 +1,18 @@
 //! Reading ledgers: nothing is handed out before it was verified against the head or the next anchor.
 
 use super::chain::{genesis, link};
-use super::{Head, Store, StoreError, checkpoint};
+use super::{Head, Records, Store, StoreError, checkpoint};
 use crate::events::Envelope;
 use crate::events::codec::{self, CodecError};
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
-use crate::words::limit::ANCHOR_EVENTS;
+use crate::words::limit::{ANCHOR_EVENTS, EVENT_BYTES_MAX};
 
 /// Events folded at a time, so that a long ledger needs no long buffer.
-const FOLD_CHUNK_EVENTS: u64 = 4_096;
+const FOLD_CHUNK_EVENTS: u64 = 512;
+
+const _: () = assert!(FOLD_CHUNK_EVENTS as usize * EVENT_BYTES_MAX <= 128 * 1024 * 1024);
 
 /// An event with its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,13 +36,21 @@ pub enum ReadError {
 pub enum Damage {
     #[error("the record is missing")]
     Missing,
-    #[error("the chain does not hold: the record is not the one that was written, or not here")]
-    Chain,
+    #[error("the record is that of event {0}")]
+    Misplaced(EventSeq),
     #[error("the record cannot be read: {0}")]
     Unreadable(#[from] CodecError),
     #[error(transparent)]
     Illegal(#[from] IllegalEvent),
-    #[error("an append was recorded without its head, or the head is not of this ledger")]
+    /// A link stands for all records before it, so it cannot tell which of them was altered.
+    #[error(
+        "the chain holds up to event {holds} and not up to event {breaks}: \
+         a record in between is not the one that was written, or the link kept at event {breaks} is not"
+    )]
+    Chain { holds: EventSeq, breaks: EventSeq },
+    #[error("the link kept at this event is missing")]
+    Link,
+    #[error("the head does not agree with the records: it lies before the last of them, or is of another ledger")]
     Head,
 }
 
@@ -59,11 +69,13 @@ impl Reader {
 
     /// From the last anchor at or before `after`. What comes between the two is read and verified as well.
     pub fn before(store: &dyn Store, agent: &AgentId, after: EventSeq) -> Result<Self, ReadError> {
+        let end = store.head(agent)?.map_or(EventSeq::ZERO, |head| head.seq);
+        let after = after.min(end);
         let seq = EventSeq(after.0 - after.0 % ANCHOR_EVENTS);
         if seq == EventSeq::ZERO {
             return Ok(Self::genesis(agent));
         }
-        let damaged = || ReadError::Damaged { agent: agent.clone(), seq, damage: Damage::Missing };
+        let damaged = || ReadError::Damaged { agent: agent.clone(), seq, damage: Damage::Link };
         let hash = store.anchor(agent, seq)?.ok_or_else(damaged)?;
         Ok(Self { agent: agent.clone(), at: Head { seq, hash } })
     }
@@ -92,17 +104,10 @@ impl Reader {
     ) -> Result<(), ReadError> {
         let Some(end) = self.end(store, events)? else { return Ok(()) };
         let records = store.records(&self.agent, self.at.seq, end.seq)?;
-        let mut links = Vec::with_capacity(records.len());
-        let mut at = self.at;
-        for record in records.iter() {
-            at = link(at, record);
-            links.push(at);
-        }
-        if at.seq != end.seq {
-            return Err(self.damaged(at.seq.next(), Damage::Missing));
-        }
-        if at.hash != end.hash {
-            return Err(self.suspect(&records, end));
+        let links = self.links(&records);
+        if links.last() != Some(&end) {
+            let (seq, damage) = self.suspect(store, &records, &links, end)?;
+            return Err(self.damaged(seq, damage));
         }
         for (record, next) in records.iter().zip(links) {
             let event = self.decode(record, next)?;
@@ -121,35 +126,78 @@ impl Reader {
         if head.seq == self.at.seq {
             return Ok(None);
         }
-        let wanted = (self.at.seq.0 + events.max(1)).next_multiple_of(ANCHOR_EVENTS);
-        if wanted >= head.seq.0 {
+        if events >= head.seq.0 - self.at.seq.0 {
             return Ok(Some(head));
         }
-        let seq = EventSeq(wanted);
-        let hash = store.anchor(&self.agent, seq)?.ok_or_else(|| self.damaged(seq, Damage::Missing))?;
+        let seq = EventSeq((self.at.seq.0 + events.max(1)).next_multiple_of(ANCHOR_EVENTS));
+        if seq >= head.seq {
+            return Ok(Some(head));
+        }
+        let hash = store.anchor(&self.agent, seq)?.ok_or_else(|| self.damaged(seq, Damage::Link))?;
         Ok(Some(Head { seq, hash }))
     }
 
+    /// The link after each of `records`.
+    fn links(&self, records: &Records) -> Vec<Head> {
+        let mut at = self.at;
+        let after = |record| {
+            at = link(at, record);
+            at
+        };
+        records.iter().map(after).collect()
+    }
+
     fn decode(&self, record: &[u8], next: Head) -> Result<LinkedEvent, ReadError> {
-        let envelope = codec::decode(record).map_err(|fault| self.damaged(next.seq, fault.into()))?;
-        if envelope.seq != next.seq {
-            return Err(self.damaged(next.seq, Damage::Chain));
-        }
+        let envelope = decode(record, next.seq).map_err(|damage| self.damaged(next.seq, damage))?;
         Ok(LinkedEvent { envelope, previous: self.at.hash, hash: next.hash })
     }
 
-    /// Names the first record that shows the damage; the chain alone only tells that there is some before `end`.
-    fn suspect(&self, records: &super::Records, end: Head) -> ReadError {
-        let mut seq = self.at.seq;
-        for record in records.iter() {
-            seq = seq.next();
-            match codec::decode(record) {
-                Ok(envelope) if envelope.seq == seq => {}
-                Ok(_) => return self.damaged(seq, Damage::Chain),
-                Err(fault) => return self.damaged(seq, fault.into()),
+    /// The first event of which damage can be shown, where the chain does not lead to `end`.
+    fn suspect(
+        &self,
+        store: &dyn Store,
+        records: &Records,
+        links: &[Head],
+        end: Head,
+    ) -> Result<(EventSeq, Damage), StoreError> {
+        let (holds, breaks) = self.narrow(store, links, end)?;
+        let suspects = records.iter().zip(links).filter(|(_, link)| link.seq > holds && link.seq <= breaks);
+        for (record, link) in suspects {
+            if let Err(damage) = decode(record, link.seq) {
+                return Ok((link.seq, damage));
             }
         }
-        self.damaged(end.seq, Damage::Chain)
+        let last = links.last().map_or(self.at.seq, |link| link.seq);
+        if last < breaks {
+            return Ok((last.next(), Damage::Missing));
+        }
+        Ok((holds.next(), Damage::Chain { holds, breaks }))
+    }
+
+    /// The last link up to which the chain holds, and the next that is kept, up to which it does not.
+    fn narrow(&self, store: &dyn Store, links: &[Head], end: Head) -> Result<(EventSeq, EventSeq), StoreError> {
+        let mut holds = self.at.seq;
+        let kept = |link: &&Head| link.seq < end.seq && link.seq.0.is_multiple_of(ANCHOR_EVENTS);
+        for link in links.iter().filter(kept) {
+            match store.anchor(&self.agent, link.seq)? {
+                Some(hash) if hash == link.hash => holds = link.seq,
+                Some(_) => return Ok((holds, link.seq)),
+                None => {}
+            }
+        }
+        Ok((holds, end.seq))
+    }
+
+    /// At the head: no record may follow it. One would be replaced by the next append.
+    pub fn check_end(&self, store: &dyn Store) -> Result<(), ReadError> {
+        let next = self.at.seq.next();
+        if store.records(&self.agent, self.at.seq, next)?.is_empty() {
+            return Ok(());
+        }
+        // An append in between brings its record and its head at once.
+        let head = store.head(&self.agent)?;
+        let moved = head.is_some_and(|head| head.seq >= next);
+        if moved { Ok(()) } else { Err(self.damaged(next, Damage::Head)) }
     }
 
     fn damaged(&self, seq: EventSeq, damage: Damage) -> ReadError {
@@ -157,12 +205,18 @@ impl Reader {
     }
 }
 
+/// Reads the record of event `seq`.
+fn decode(record: &[u8], seq: EventSeq) -> Result<Envelope, Damage> {
+    let envelope = codec::decode(record)?;
+    if envelope.seq == seq { Ok(envelope) } else { Err(Damage::Misplaced(envelope.seq)) }
+}
+
 /// At most `limit` events after `after`, oldest first.
 pub fn page(store: &dyn Store, agent: &AgentId, after: EventSeq, limit: usize) -> Result<Vec<LinkedEvent>, ReadError> {
     let mut reader = Reader::before(store, agent, after)?;
     let mut events = Vec::new();
     while events.len() < limit {
-        let missing = after.0.saturating_sub(reader.at().seq.0) + (limit - events.len()) as u64;
+        let missing = after.0.saturating_sub(reader.at().seq.0).saturating_add((limit - events.len()) as u64);
         let more = reader.read(store, missing)?;
         if more.is_empty() {
             break;
@@ -206,6 +260,7 @@ fn fold_from(store: &dyn Store, mut state: AgentState, head: Head) -> Result<(Ag
         let before = reader.at();
         reader.walk(store, FOLD_CHUNK_EVENTS, |_, event| Ok(state.evolve(&event.envelope)?))?;
         if reader.at() == before {
+            reader.check_end(store)?;
             return Ok((state, before));
         }
     }

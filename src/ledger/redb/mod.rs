@@ -159,6 +159,10 @@ impl Store for RedbStore {
             .unwrap_or_else(|error| batch.iter().map(|_| Err(AppendError::Store(error.clone()))).collect())
     }
 
+    fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError> {
+        self.read(|transaction| row::agents(transaction, after, limit))
+    }
+
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {
         self.read(|transaction| row::head(transaction, agent))
     }

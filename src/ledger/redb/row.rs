@@ -1,15 +1,16 @@
 //! Appends to rows, and rows to answers.
 
-use super::super::{Append, AppendError, Head, Outcomes, Part, Records, chain};
 use super::table::{
     AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, agent,
 };
 use crate::fold::row::{RecordKind, RecordRow};
+use crate::ledger::{Append, AppendError, Head, Outcomes, Part, Records, chain};
 use crate::words::content::Blob;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
 use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
+use std::ops::Bound;
 
 /// The tables of one commit.
 struct Writing<'t> {
@@ -58,9 +59,10 @@ impl<'t> Writing<'t> {
     fn append(&mut self, append: &Append) -> Result<Result<(), AppendError>, redb::Error> {
         for part in &append.parts {
             let found = self.head(&part.agent)?;
-            if found != part.expected {
+            if found != Some(part.expected) {
                 let (agent, expected) = (part.agent.clone(), part.expected.seq);
-                return Ok(Err(AppendError::Conflict { agent, expected, found: found.seq }));
+                let found = found.map_or(EventSeq::ZERO, |head| head.seq);
+                return Ok(Err(AppendError::Conflict { agent, expected, found }));
             }
         }
         for part in &append.parts {
@@ -72,13 +74,12 @@ impl<'t> Writing<'t> {
         Ok(Ok(()))
     }
 
-    fn head(&self, agent: &AgentId) -> Result<Head, redb::Error> {
-        let number = self.agents.get(agent.as_str())?.map(|number| number.value());
-        let head = match number {
-            Some(number) => self.heads.get(number)?.map(|head| head_of(head.value())),
-            None => None,
-        };
-        Ok(head.unwrap_or_else(|| chain::genesis(agent)))
+    /// None for a ledger whose head is lost: every append to it is refused, and fails alone.
+    fn head(&self, agent: &AgentId) -> Result<Option<Head>, redb::Error> {
+        match self.agents.get(agent.as_str())? {
+            Some(number) => Ok(self.heads.get(number.value())?.map(|head| head_of(head.value()))),
+            None => Ok(Some(chain::genesis(agent))),
+        }
     }
 
     fn part(&mut self, part: &Part) -> Result<(), redb::Error> {
@@ -161,9 +162,27 @@ fn head_of((seq, hash): (u64, [u8; 32])) -> Head {
     Head { seq: EventSeq(seq), hash: Hash(hash) }
 }
 
+pub(super) fn agents(
+    transaction: &ReadTransaction,
+    after: Option<&AgentId>,
+    limit: usize,
+) -> Result<Vec<AgentId>, redb::Error> {
+    let table = transaction.open_table(AGENTS)?;
+    let entries = table.range::<&str>(following(after))?.take(limit);
+    entries.map(|entry| agent_id(entry?.0.value())).collect()
+}
+
+/// The keys after that of an agent; all without one.
+fn following(after: Option<&AgentId>) -> (Bound<&str>, Bound<&str>) {
+    (after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.as_str())), Bound::Unbounded)
+}
+
+/// An agent gets its number and its first head in one transaction, so that one without the other is damage.
 pub(super) fn head(transaction: &ReadTransaction, id: &AgentId) -> Result<Option<Head>, redb::Error> {
     let Some(number) = agent(transaction, id.as_str())? else { return Ok(None) };
-    Ok(transaction.open_table(HEADS)?.get(number)?.map(|head| head_of(head.value())))
+    let heads = transaction.open_table(HEADS)?;
+    let lost = || redb::Error::Corrupted(format!("the head of agent {id} is missing"));
+    Ok(Some(head_of(heads.get(number)?.ok_or_else(lost)?.value())))
 }
 
 /// A record whose place in the log holds another agent's, or none, ends the answer: the reader tells the damage.
@@ -207,13 +226,10 @@ pub(super) fn list(
     limit: usize,
 ) -> Result<Vec<(AgentId, Vec<u8>)>, redb::Error> {
     let table = transaction.open_table(LIST)?;
-    let after = after.map_or("", AgentId::as_str);
     let mut rows = Vec::new();
-    for entry in table.range(after..)?.take(limit + 1) {
+    for entry in table.range::<&str>(following(after))?.take(limit) {
         let (id, row) = entry?;
-        if id.value() != after && rows.len() < limit {
-            rows.push((agent_id(id.value())?, row.value().to_vec()));
-        }
+        rows.push((agent_id(id.value())?, row.value().to_vec()));
     }
     Ok(rows)
 }
@@ -224,6 +240,7 @@ pub(super) fn due(transaction: &ReadTransaction) -> Result<Vec<AgentId>, redb::E
     for entry in transaction.open_table(DUE)?.iter()? {
         agents.extend(named(&names, entry?.0.value())?);
     }
+    agents.sort();
     Ok(agents)
 }
 
@@ -234,6 +251,7 @@ pub(super) fn deadlines(transaction: &ReadTransaction) -> Result<Vec<(Timestamp,
         let (at, number) = entry?.0.value();
         rows.extend(named(&names, number)?.map(|agent| (Timestamp(at), agent)));
     }
+    rows.sort();
     Ok(rows)
 }
 
