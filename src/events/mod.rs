@@ -12,6 +12,7 @@ mod vocabulary;
 pub mod agent;
 pub mod codec;
 pub mod operator;
+pub mod payload;
 pub mod queue;
 pub mod schema;
 pub mod task;

@@ -5,6 +5,7 @@ mod codec;
 mod context;
 mod crash;
 mod daemon;
+mod damage;
 mod disk;
 mod drive;
 mod host;
