@@ -122,7 +122,9 @@ impl Home {
         let path = self.paths.ledger();
         let fault = |error| HomeError::Ledger { path: path.clone(), error };
         let store = RedbStore::open(&path).map_err(fault)?;
+        // A newer file is left as it is, whatever its tables look like.
         check_format(&store, &path)?;
+        store.prepare().map_err(fault)?;
         store.set_number(FORMAT_NAME, FORMAT).map_err(fault)?;
         let boot = store.number(BOOTS_NAME).map_err(fault)?.unwrap_or(0) + 1;
         store.set_number(BOOTS_NAME, boot).map_err(fault)?;

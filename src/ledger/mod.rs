@@ -77,6 +77,8 @@ pub enum AppendError {
 pub enum StoreError {
     #[error("no space is left for the ledger: {0}")]
     NoSpace(String),
+    #[error("the disk failed under the ledger: {0}")]
+    Io(String),
     #[error("the store failed: {0}")]
     Failed(String),
     #[error("the store's file is damaged: {0}")]

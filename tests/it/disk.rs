@@ -22,6 +22,8 @@ struct Inner {
     calls: u64,
     steps: Vec<Step>,
     fault: Option<Fault>,
+    /// Reads that are still to fail.
+    failing_reads: u64,
 }
 
 /// A call that changes something.
@@ -59,6 +61,18 @@ impl Disk {
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
+    pub(crate) fn fail(&self, fault: Fault) {
+        self.inner().fault = Some(fault);
+    }
+
+    pub(crate) fn fail_reads(&self, count: u64) {
+        self.inner().failing_reads = count;
+    }
+
+    pub(crate) fn wipe(&self) {
+        self.inner().image.clear();
+    }
+
     pub(crate) fn image(&self) -> Vec<u8> {
         self.inner().image.clone()
     }
@@ -74,7 +88,8 @@ impl Disk {
     }
 
     pub(crate) fn database(&self) -> Result<Database, redb::DatabaseError> {
-        Database::builder().set_cache_size(1024 * 1024).create_with_backend(self.clone())
+        // Without a cache every read comes here.
+        Database::builder().set_cache_size(0).create_with_backend(self.clone())
     }
 
     pub(crate) fn opener(&self) -> Opener {
@@ -136,7 +151,11 @@ impl StorageBackend for Disk {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let inner = self.inner();
+        let mut inner = self.inner();
+        if inner.failing_reads > 0 {
+            inner.failing_reads -= 1;
+            return Err(io::Error::from_raw_os_error(IO));
+        }
         let start = usize::try_from(offset).map_err(io::Error::other)?;
         let end = start.checked_add(out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         let bytes = inner.image.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -8,6 +8,7 @@ mod daemon;
 mod damage;
 mod disk;
 mod drive;
+mod fault;
 mod host;
 mod interjection;
 mod invariant;

@@ -13,6 +13,8 @@ use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
 use redb::{Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, WriteTransaction};
+use std::fs::{self, File};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -35,18 +37,30 @@ enum Open {
 }
 
 impl RedbStore {
-    /// Opens or creates the file at `path`.
+    /// Opens or creates the file at `path`. A file made by another release may need [`Self::prepare`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let path: PathBuf = path.to_owned();
-        Self::with_opener(Box::new(move || Database::builder().set_cache_size(CACHE_BYTES).create(&path)))
+        if !path.exists() {
+            create(&path)?;
+        }
+        Self::opened(Box::new(move || Database::builder().set_cache_size(CACHE_BYTES).open(&path)))
     }
 
-    /// Opens whatever `opener` opens.
+    /// Opens whatever `opener` opens, and prepares it.
     pub fn with_opener(opener: Opener) -> Result<Self, StoreError> {
-        let database = guarded(|| opener().map_err(StoreError::from))?;
-        let store = Self { opener: Some(opener), database: RwLock::new(Some(Open::Writable(database))) };
-        store.write(table::create)?;
+        let store = Self::opened(opener)?;
+        store.prepare()?;
         Ok(store)
+    }
+
+    fn opened(opener: Opener) -> Result<Self, StoreError> {
+        let database = guarded(|| opener().map_err(StoreError::from))?;
+        Ok(Self { opener: Some(opener), database: RwLock::new(Some(Open::Writable(database))) })
+    }
+
+    /// Makes the tables that are not there.
+    pub fn prepare(&self) -> Result<(), StoreError> {
+        self.write(table::create)
     }
 
     /// Opens an existing file for reading alone.
@@ -65,28 +79,34 @@ impl RedbStore {
         self.write(|transaction| Ok(table::set_number(transaction, name, value)?))
     }
 
+    /// After the disk has failed or the engine has panicked, it reads no further until the file is opened anew.
     fn read<T>(&self, act: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>) -> Result<T, StoreError> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        guarded(|| {
-            let transaction = match database.as_ref().ok_or_else(closed)? {
-                Open::Writable(database) => database.begin_read(),
-                Open::ReadOnly(database) => database.begin_read(),
-            };
-            Ok(act(&transaction.map_err(redb::Error::from)?)?)
-        })
+        self.ensure_open();
+        let outcome = {
+            let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+            guarded(|| {
+                let transaction = match database.as_ref().ok_or_else(closed)? {
+                    Open::Writable(database) => database.begin_read(),
+                    Open::ReadOnly(database) => database.begin_read(),
+                };
+                Ok(act(&transaction.map_err(redb::Error::from)?)?)
+            })
+        };
+        if let Err(error @ (StoreError::Io(_) | StoreError::Panicked(_))) = &outcome {
+            tracing::error!(%error, "the ledger could not be read; the store is opened again");
+            self.reopen();
+        }
+        outcome
     }
 
     /// One durable transaction. After a failure the file is opened anew, so that the next one finds a working engine.
     fn write<T>(&self, act: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>) -> Result<T, StoreError> {
+        self.ensure_open();
         let outcome = {
             let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-            guarded(|| {
-                let Some(Open::Writable(database)) = database.as_ref() else { return Err(closed()) };
-                let mut transaction = database.begin_write().map_err(redb::Error::from)?;
-                transaction.set_quick_repair(true);
-                let value = act(&transaction)?;
-                transaction.commit().map_err(redb::Error::from)?;
-                Ok(value)
+            guarded(|| match database.as_ref().ok_or_else(closed)? {
+                Open::Writable(database) => commit(database, act),
+                Open::ReadOnly(_) => Err(StoreError::Closed("it is open for reading alone".into())),
             })
         };
         if let Err(error) = &outcome {
@@ -96,30 +116,80 @@ impl RedbStore {
         outcome
     }
 
-    fn reopen(&self) {
-        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(opener) = &self.opener else { return };
-        // The old handle holds the file's lock, so it goes first. A panic of its destructor is the engine's as well.
-        if let Err(error) = guarded(|| {
-            *database = None;
-            Ok(())
-        }) {
-            tracing::error!(%error, "closing the store failed");
+    /// Whoever finds the store closed opens it: an agent that folds its ledger anew reads before anybody writes.
+    fn ensure_open(&self) {
+        let is_open = self.database.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        if is_open {
+            return;
         }
-        match guarded(|| opener().map_err(StoreError::from)) {
-            Ok(fresh) => *database = Some(Open::Writable(fresh)),
-            Err(error) => {
-                tracing::error!(%error, "the store could not be opened again; the next commit tries once more")
-            }
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        if database.is_none() {
+            self.open_anew(&mut database);
         }
     }
 
-    fn ensure_open(&self) {
-        let is_open = self.database.read().unwrap_or_else(PoisonError::into_inner).is_some();
-        if !is_open {
-            self.reopen();
+    fn reopen(&self) {
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*database, Some(Open::ReadOnly(_))) {
+            return;
+        }
+        // The old handle holds the file's lock, so it goes first.
+        close(database.take());
+        self.open_anew(&mut database);
+    }
+
+    fn open_anew(&self, database: &mut Option<Open>) {
+        let Some(opener) = &self.opener else { return };
+        match guarded(|| opener().map_err(StoreError::from)) {
+            Ok(fresh) => *database = Some(Open::Writable(fresh)),
+            Err(error) => {
+                tracing::error!(%error, "the store could not be opened again; the next access tries once more")
+            }
         }
     }
+}
+
+impl Drop for RedbStore {
+    fn drop(&mut self) {
+        close(self.database.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// A destructor of the engine may panic as well.
+fn close(database: Option<Open>) {
+    let closed = guarded(|| {
+        drop(database);
+        Ok(())
+    });
+    if let Err(error) = closed {
+        tracing::error!(%error, "closing the store failed");
+    }
+}
+
+/// A file that is there is a whole one: a crash while it is made leaves only the temporary one behind.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let temporary = path.with_extension("new");
+    let failed = |error| StoreError::from(redb::Error::Io(error));
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let new = temporary.clone();
+    drop(RedbStore::with_opener(Box::new(move || Database::create(&new)))?);
+    fs::rename(&temporary, path).map_err(failed)?;
+    let folder = path.parent().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+}
+
+fn commit<T>(
+    database: &Database,
+    act: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
+) -> Result<T, StoreError> {
+    let mut transaction = database.begin_write().map_err(redb::Error::from)?;
+    transaction.set_quick_repair(true);
+    let value = act(&transaction)?;
+    transaction.commit().map_err(redb::Error::from)?;
+    Ok(value)
 }
 
 fn closed() -> StoreError {
@@ -139,7 +209,12 @@ impl From<redb::Error> for StoreError {
     fn from(error: redb::Error) -> Self {
         let text = error.to_string();
         match &error {
-            redb::Error::Io(io) if io.kind() == std::io::ErrorKind::StorageFull => Self::NoSpace(text),
+            redb::Error::Io(error) => match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace(text),
+                io::ErrorKind::InvalidData => Self::Damaged(text),
+                _ => Self::Io(text),
+            },
+            redb::Error::PreviousIo => Self::Io(text),
             redb::Error::Corrupted(_) => Self::Damaged(text),
             _ => Self::Failed(text),
         }
@@ -154,7 +229,6 @@ impl From<redb::DatabaseError> for StoreError {
 
 impl Store for RedbStore {
     fn commit(&self, batch: &[Append]) -> Outcomes {
-        self.ensure_open();
         self.write(|transaction| row::append_all(transaction, batch))
             .unwrap_or_else(|error| batch.iter().map(|_| Err(AppendError::Store(error.clone()))).collect())
     }

@@ -1,7 +1,8 @@
 //! Appends to rows, and rows to answers.
 
 use super::table::{
-    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, agent,
+    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, Written,
+    agent,
 };
 use crate::fold::row::{RecordKind, RecordRow};
 use crate::ledger::{Append, AppendError, Head, Outcomes, Part, Records, chain};
@@ -9,21 +10,24 @@ use crate::words::content::Blob;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
-use redb::{ReadTransaction, ReadableTable, Table, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 use std::ops::Bound;
 
 /// The tables of one commit.
 struct Writing<'t> {
-    agents: Table<'t, &'static str, u32>,
-    names: Table<'t, u32, &'static str>,
-    log: Table<'t, u64, &'static [u8]>,
-    index: Table<'t, (u32, u64), u64>,
-    heads: Table<'t, u32, (u64, [u8; 32])>,
-    anchors: Table<'t, (u32, u64), [u8; 32]>,
-    list: Table<'t, &'static str, &'static [u8]>,
-    records: Table<'t, (u32, u8, u64), (u64, u64)>,
-    blobs: Table<'t, [u8; 32], &'static [u8]>,
-    transaction: &'t WriteTransaction,
+    agents: Written<'t, &'static str, u32>,
+    names: Written<'t, u32, &'static str>,
+    log: Written<'t, u64, &'static [u8]>,
+    index: Written<'t, (u32, u64), u64>,
+    heads: Written<'t, u32, (u64, [u8; 32])>,
+    anchors: Written<'t, (u32, u64), [u8; 32]>,
+    list: Written<'t, &'static str, &'static [u8]>,
+    due: Written<'t, u32, ()>,
+    deadlines: Written<'t, (i64, u32), ()>,
+    deadline_of: Written<'t, u32, i64>,
+    records: Written<'t, (u32, u8, u64), (u64, u64)>,
+    checkpoints: Written<'t, u32, &'static [u8]>,
+    blobs: Written<'t, [u8; 32], &'static [u8]>,
     /// The log's next key.
     next: u64,
     /// A record with its agent's number before it.
@@ -38,19 +42,22 @@ pub(super) fn append_all(transaction: &WriteTransaction, batch: &[Append]) -> Re
 
 impl<'t> Writing<'t> {
     fn open(transaction: &'t WriteTransaction) -> Result<Self, redb::Error> {
-        let log = transaction.open_table(LOG)?;
+        let log = Written::open(transaction, LOG)?;
         let next = log.last()?.map_or(1, |(key, _)| key.value() + 1);
         Ok(Self {
-            agents: transaction.open_table(AGENTS)?,
-            names: transaction.open_table(NAMES)?,
+            agents: Written::open(transaction, AGENTS)?,
+            names: Written::open(transaction, NAMES)?,
             log,
-            index: transaction.open_table(INDEX)?,
-            heads: transaction.open_table(HEADS)?,
-            anchors: transaction.open_table(ANCHORS)?,
-            list: transaction.open_table(LIST)?,
-            records: transaction.open_table(RECORDS)?,
-            blobs: transaction.open_table(BLOBS)?,
-            transaction,
+            index: Written::open(transaction, INDEX)?,
+            heads: Written::open(transaction, HEADS)?,
+            anchors: Written::open(transaction, ANCHORS)?,
+            list: Written::open(transaction, LIST)?,
+            due: Written::open(transaction, DUE)?,
+            deadlines: Written::open(transaction, DEADLINES)?,
+            deadline_of: Written::open(transaction, DEADLINE_OF)?,
+            records: Written::open(transaction, RECORDS)?,
+            checkpoints: Written::open(transaction, CHECKPOINTS)?,
+            blobs: Written::open(transaction, BLOBS)?,
             next,
             row: Vec::new(),
         })
@@ -111,31 +118,29 @@ impl<'t> Writing<'t> {
             self.records.insert((agent, row.kind.number(), row.number), (row.first.0, row.last.0))?;
         }
         match part.due {
-            Some(true) => drop(self.transaction.open_table(DUE)?.insert(agent, ())?),
-            Some(false) => drop(self.transaction.open_table(DUE)?.remove(agent)?),
+            Some(true) => drop(self.due.insert(agent, ())?),
+            Some(false) => drop(self.due.remove(agent)?),
             None => {}
         }
         if let Some(deadline) = part.deadline {
             self.deadline(agent, deadline)?;
         }
         if let Some(checkpoint) = &part.checkpoint {
-            self.transaction.open_table(CHECKPOINTS)?.insert(agent, checkpoint.as_slice())?;
+            self.checkpoints.insert(agent, checkpoint.as_slice())?;
         }
         Ok(())
     }
 
-    fn deadline(&self, agent: u32, deadline: Option<Timestamp>) -> Result<(), redb::Error> {
-        let mut deadlines = self.transaction.open_table(DEADLINES)?;
-        let mut deadline_of = self.transaction.open_table(DEADLINE_OF)?;
+    fn deadline(&mut self, agent: u32, deadline: Option<Timestamp>) -> Result<(), redb::Error> {
         let before = match deadline {
-            Some(at) => deadline_of.insert(agent, at.0)?.map(|before| before.value()),
-            None => deadline_of.remove(agent)?.map(|before| before.value()),
+            Some(at) => self.deadline_of.insert(agent, at.0)?.map(|before| before.value()),
+            None => self.deadline_of.remove(agent)?.map(|before| before.value()),
         };
         if let Some(before) = before {
-            deadlines.remove((before, agent))?;
+            self.deadlines.remove((before, agent))?;
         }
         if let Some(at) = deadline {
-            deadlines.insert((at.0, agent), ())?;
+            self.deadlines.insert((at.0, agent), ())?;
         }
         Ok(())
     }

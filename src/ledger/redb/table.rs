@@ -1,6 +1,9 @@
 //! The tables of the file. Agents are numbered in it, so that keys stay short.
 
-use redb::{ReadTransaction, TableDefinition, WriteTransaction};
+use redb::{Key, ReadTransaction, Table, TableDefinition, Value, WriteTransaction};
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 /// Numbers kept beside the ledgers: the format and the boots.
 pub const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
@@ -58,4 +61,43 @@ pub(super) fn set_number(transaction: &WriteTransaction, name: &str, value: u64)
 /// The number of an agent in this file.
 pub(super) fn agent(transaction: &ReadTransaction, id: &str) -> Result<Option<u32>, redb::Error> {
     Ok(transaction.open_table(AGENTS)?.get(id)?.map(|number| number.value()))
+}
+
+/// A table that is written.
+///
+/// After a panic of the engine its tables panic once more when they are dropped, since its locks are poisoned. A
+/// second panic while the first unwinds would end the process, so it is stopped here.
+pub(super) struct Written<'t, K: Key + 'static, V: Value + 'static>(Option<Table<'t, K, V>>);
+
+impl<'t, K: Key, V: Value> Written<'t, K, V> {
+    pub(super) fn open(
+        transaction: &'t WriteTransaction,
+        definition: TableDefinition<K, V>,
+    ) -> Result<Self, redb::Error> {
+        Ok(Self(Some(transaction.open_table(definition)?)))
+    }
+}
+
+impl<'t, K: Key, V: Value> Deref for Written<'t, K, V> {
+    type Target = Table<'t, K, V>;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref().expect("the table is there until it is dropped")
+    }
+}
+
+impl<K: Key, V: Value> DerefMut for Written<'_, K, V> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0.as_mut().expect("the table is there until it is dropped")
+    }
+}
+
+impl<K: Key + 'static, V: Value + 'static> Drop for Written<'_, K, V> {
+    fn drop(&mut self) {
+        let table = self.0.take();
+        if thread::panicking() {
+            // The first panic is the one that is told.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(table)));
+        }
+    }
 }
