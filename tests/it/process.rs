@@ -445,3 +445,13 @@ async fn run_folders_are_listed_until_they_are_removed() {
     assert_eq!(processes.names().unwrap(), ["main-task-1-2"]);
     assert_eq!(processes.output_so_far("main-task-1-1", 100).unwrap().bytes, 0);
 }
+
+#[tokio::test]
+async fn a_command_that_is_stopped_before_its_launch_is_not_launched() {
+    let place = Place::new();
+    place.processes().stop(NAME).unwrap();
+    assert!(place.processes().launch(NAME, &place.spec("echo > $SIGNS")).is_err());
+    assert!(matches!(place.processes().find(NAME), Ok(Found::NeverBegan)));
+    place.processes().stop(NAME).unwrap();
+    place.processes().remove(NAME).unwrap();
+}

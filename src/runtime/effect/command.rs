@@ -199,15 +199,9 @@ pub(in crate::runtime) async fn shown_so_far(shared: Arc<Shared>, name: String, 
     })
 }
 
-/// Asks a running command to end; its end comes through its run.
+/// Asks a command to end, or not to begin; its end comes through its run.
 pub(in crate::runtime) fn stop(shared: &Shared, name: &str) {
-    match shared.processes.find(name) {
-        Ok(Found::Running(running)) => {
-            if let Err(error) = running.stop() {
-                tracing::error!(name, %error, "a command cannot be told to end");
-            }
-        }
-        Ok(Found::Ended(_) | Found::Lost(_) | Found::NeverBegan) => {}
-        Err(error) => tracing::error!(name, %error, "a command that is to end cannot be found"),
+    if let Err(error) = shared.processes.stop(name) {
+        tracing::error!(name, %error, "a command cannot be told to end");
     }
 }

@@ -151,7 +151,7 @@ impl Folder {
 
     /// Makes the folder and writes what is to be run. It is an error if the folder is there already.
     pub(super) fn create(&self, spec: &Spec) -> Result<(), FolderError> {
-        DirBuilder::new().mode(0o700).create(&self.path).map_err(FolderError::io(&self.path))?;
+        self.make().map_err(FolderError::io(&self.path))?;
         if spec.accepts_input {
             let owner_only = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
             let made = nix::unistd::mkfifo(&self.stdin(), owner_only);
@@ -161,6 +161,18 @@ impl Folder {
         let path = self.path.join("spec.json");
         fs::write(&temporary, json(&path, spec)?).map_err(FolderError::io(&temporary))?;
         fs::rename(&temporary, &path).map_err(FolderError::io(&path))
+    }
+
+    /// Makes the folder unless it is there, so that nobody can create it any more.
+    pub(super) fn occupy(&self) -> Result<(), FolderError> {
+        match self.make() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map_err(FolderError::io(&self.path)),
+        }
+    }
+
+    fn make(&self) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(&self.path)
     }
 
     pub(super) fn spec(&self) -> Result<Spec, FolderError> {

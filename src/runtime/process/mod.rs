@@ -143,6 +143,19 @@ impl Processes {
         }
     }
 
+    /// Ends an execution, as [`Running::stop`] does. One that is not launched yet will not be: its name is taken.
+    ///
+    /// # Errors
+    /// When the run folder cannot be read or written, or the kernel refuses the signal.
+    pub fn stop(&self, name: &str) -> Result<(), FolderError> {
+        let folder = self.folder(name);
+        folder.occupy()?;
+        match self.find(name)? {
+            Found::Running(running) => running.stop().map_err(FolderError::io(folder.path())),
+            Found::Ended(_) | Found::NeverBegan | Found::Lost(_) => Ok(()),
+        }
+    }
+
     /// Whether a run folder of this name is there.
     pub fn is_known(&self, name: &str) -> bool {
         self.folder(name).path().exists()
