@@ -4,6 +4,7 @@ use crate::events::codec;
 use crate::events::payload::payloads;
 use crate::ledger::{Head, Store, StoreError};
 use crate::words::id::{AgentId, EventSeq};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Agents named at a time.
@@ -12,14 +13,14 @@ const AGENTS_CHUNK: usize = 1_024;
 const RECORDS_CHUNK: u64 = 512;
 
 /// How many there are, and their size together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
     pub count: u64,
     pub bytes: u64,
 }
 
 /// What some ledgers hold. Nothing of it was verified.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     pub agents: u64,
     pub events: Count,

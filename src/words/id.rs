@@ -57,6 +57,14 @@ impl AgentId {
     }
 }
 
+impl FromStr for AgentId {
+    type Err = AgentIdError;
+
+    fn from_str(text: &str) -> Result<Self, AgentIdError> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for AgentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
