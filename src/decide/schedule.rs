@@ -7,9 +7,11 @@
 //! | round given up        | the turn's failure |
 //! | finished, no prompt waits | the turn's end |
 //!
+//! A command that was stopped before it began has ended, whatever the phase.
+//!
 //! It proposes events and owns no state.
 
-use super::turn;
+use super::{task, turn};
 use crate::events::Event;
 use crate::events::queue::{MessageOutcome, MessageSettled};
 use crate::events::task::{Caller, CommandOutput, Exit, TaskCreateRequested};
@@ -22,6 +24,10 @@ use crate::words::limit::{EXCERPT_BYTES_MAX, TASKS_OPEN_MAX};
 
 /// The next events that nobody has to ask for; none when the state is at rest.
 pub(super) fn next(state: &AgentState) -> Vec<Event> {
+    let ended = task::stopped_unbegun(state);
+    if !ended.is_empty() {
+        return ended;
+    }
     let Some(running) = state.turns.current.as_deref() else { return Vec::new() };
     match &running.phase {
         Phase::RoundOwed => Vec::new(),

@@ -13,6 +13,9 @@ use crate::words::id::{Boot, EventSeq, RunId, TaskId};
 use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
+/// Why a command never ran that was to be ended before it began.
+const STOPPED: &str = "it was stopped before it began";
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskCommand {
@@ -67,21 +70,30 @@ fn running(state: &AgentState, task: TaskId, attempt: EventSeq) -> Result<&Task,
     if same { Ok(open) } else { Err(Rejection::StaleAttempt) }
 }
 
+/// A command whose every begin died with its boot is not begun for ever (architecture 10).
 fn start(state: &AgentState, id: TaskId, boot: Boot, replaces: Option<EventSeq>) -> Result<Vec<Event>, Rejection> {
     let task = open(state, id)?;
     if task.attempt.map(|attempt| attempt.seq) != replaces {
         return Err(Rejection::StaleAttempt);
     }
-    let Some(reason) = never(task) else { return Ok(vec![TaskStarted { task: id, boot }.into()]) };
-    let output = CommandOutput { shown: Content::from(""), bytes: 0, cut: false, kept: None };
-    Ok(exited(state, id, task, &Exit::NotStarted(reason.to_owned()), 0, &output))
+    if task.stopping.is_some() {
+        return Ok(never_ran(state, id, task, STOPPED));
+    }
+    if task.boots >= BOOTS_PER_STEP_MAX {
+        return Ok(never_ran(state, id, task, "attempts_exhausted"));
+    }
+    Ok(vec![TaskStarted { task: id, boot }.into()])
 }
 
-/// Why a command that has not begun is not to begin: it is to be ended, or its every begin died with its boot, and
-/// it must not be begun for ever (architecture 10).
-fn never(task: &Task) -> Option<&str> {
-    let exhausted = (task.boots >= BOOTS_PER_STEP_MAX).then_some("attempts_exhausted");
-    task.stopping.as_deref().or(exhausted)
+/// The end of a command that was stopped before it began: there is nothing to be ended, and nothing is to begin.
+pub(super) fn stopped_unbegun(state: &AgentState) -> Vec<Event> {
+    let mut unbegun = state.tasks.open.iter().filter(|(_, task)| task.stopping.is_some() && task.attempt.is_none());
+    unbegun.next().map(|(id, task)| never_ran(state, *id, task, STOPPED)).unwrap_or_default()
+}
+
+fn never_ran(state: &AgentState, id: TaskId, task: &Task, reason: &str) -> Vec<Event> {
+    let output = CommandOutput { shown: Content::from(""), bytes: 0, cut: false, kept: None };
+    exited(state, id, task, &Exit::NotStarted(reason.into()), 0, &output)
 }
 
 /// The exit, and who is told, in one commit (semantics 5). A call that waits for it is answered by the scheduler.

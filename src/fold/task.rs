@@ -6,7 +6,7 @@
 //! | owed                | Started         | running |
 //! | running             | Started         | running: the attempt before never began |
 //! | owed, running       | Promoted        | same, in the background |
-//! | owed, running       | StopRequested   | same, to be ended |
+//! | owed, running       | StopRequested   | same, to be ended; one that is owed ends in the same commit |
 //! | owed, running       | Exited          | none    |
 //!
 //! **Invariant:** an open task's attempt is the `event_seq` of the event that began it.

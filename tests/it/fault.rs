@@ -13,7 +13,7 @@ use holon::offline::verify::verify;
 use holon::words::id::{AgentId, Boot, EventSeq};
 use proptest::prelude::RngExt;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use redb::{Database, ReadableDatabase, TableDefinition, TableHandle};
+use redb::{Database, ReadableDatabase, TableDefinition};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

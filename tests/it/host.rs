@@ -62,6 +62,10 @@ impl Store for FullStore {
         self.inner.blob(hash)
     }
 
+    fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError> {
+        self.inner.agents(after, limit)
+    }
+
     fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError> {
         self.inner.list(after, limit)
     }

@@ -31,5 +31,6 @@ mod size;
 mod store;
 mod story;
 mod task;
+mod unbegun;
 mod walk;
 mod world;

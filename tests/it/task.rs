@@ -1,6 +1,6 @@
 //! Commands over restarts: found again, told of once, ended when they are to end.
 
-use crate::daemon::{Daemon, Home, of_kind, outcomes};
+use crate::daemon::{Daemon, Home, PATIENCE, of_kind, outcomes};
 use holon::client::StreamedEvent;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -166,4 +166,19 @@ async fn a_stop_ends_a_command_that_resists_even_over_a_restart() {
     daemon.control("main", "start").await;
     let (_, told) = end_of(&daemon, 2).await;
     assert_eq!(told.len(), 1, "the agent learns of it when it runs again");
+}
+#[tokio::test]
+async fn a_command_that_is_stopped_as_it_starts_does_not_run_on() {
+    for abort_at in ["task_create_requested", "task_started"] {
+        let home = Home::new();
+        let (_gate, daemon) = (home.gate("go"), home.serve());
+        let prompt = daemon.prompt("main", "$ echo ran >> ran.txt; read go < go").await;
+        daemon.wait_for("main", abort_at).await;
+        daemon.abort("main", json!({})).await;
+        assert_eq!(daemon.settled("main", &prompt).await, "aborted");
+        let exited = tokio::time::timeout(PATIENCE, daemon.wait_for("main", "task_exited")).await;
+        assert_eq!(exited.unwrap().data["payload"]["status"], "cancelled", "aborted at {abort_at}");
+        let events = daemon.events("main").await;
+        assert_eq!(of_kind(&events, "message_enqueued").len(), 1, "nobody asked to be told");
+    }
 }
