@@ -136,7 +136,7 @@ async fn check(daemon: &Daemon, agent: &str, acknowledged: &[Acknowledged]) {
     assert!(daemon.is_whole(agent).await, "{agent}");
 
     let enqueued = of_kind(&events, "message_enqueued");
-    let text = |payload: &Value| payload["body"]["Inline"].as_str().expect("a text").to_owned();
+    let text = |payload: &Value| payload["body"]["inline"].as_str().expect("a text").to_owned();
     let by_text: BTreeMap<String, &Value> =
         enqueued.iter().map(|payload| (text(payload), &payload["message"])).collect();
     assert_eq!(by_text.len(), enqueued.len(), "{agent}: nothing is there twice");

@@ -46,6 +46,7 @@ async fn every_surface_tells_the_same_posture() {
     daemon.prompt("main", "$ read go < go").await;
     daemon.wait("main", 0, |event| event.data["payload"]["task"] == "task-2" && event.kind == "task_started").await;
     daemon.abort("main", json!({})).await;
+    daemon.wait("main", 0, |event| event.data["payload"]["task"] == "task-2" && event.kind == "task_exited").await;
     assert_eq!(agreed(&home, &daemon, "main").await, "archived (paused)");
     daemon.control("main", "stop").await;
     assert_eq!(agreed(&home, &daemon, "main").await, "archived (stopped)");

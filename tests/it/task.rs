@@ -57,9 +57,9 @@ async fn a_promoted_task_is_found_again_and_told_of_once() {
     gate.open();
     let (exited, told) = end_of(&daemon, 2).await;
     assert_eq!((&exited["exit"]["code"], &exited["status"]), (&json!(3), &json!("failed")));
-    assert_eq!(exited["output"]["shown"]["Inline"], "done\n");
+    assert_eq!(exited["output"]["shown"]["inline"], "done\n");
     assert_eq!(told.len(), 1);
-    let text = told[0]["body"]["Inline"].as_str().unwrap();
+    let text = told[0]["body"]["inline"].as_str().unwrap();
     assert!(text.contains("exit code 3") && text.contains("done"), "{text}");
     assert_eq!(home.written("ran.txt"), "ran\n");
 }
@@ -78,7 +78,7 @@ async fn a_task_that_ended_while_no_daemon_ran_is_told_of() {
     let daemon = home.serve();
     let (exited, told) = end_of(&daemon, 2).await;
     assert_eq!((&exited["exit"]["code"], &exited["status"]), (&json!(0), &json!("completed")));
-    assert_eq!((exited["output"]["shown"]["Inline"].as_str(), told.len()), (Some("done\n"), 1));
+    assert_eq!((exited["output"]["shown"]["inline"].as_str(), told.len()), (Some("done\n"), 1));
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_task_whose_supervisor_was_killed_is_lost_and_told_of_once() {
         let (exited, told) = end_of(&daemon, 2).await;
         assert_eq!((&exited["exit"], &exited["status"]), (&json!("lost"), &json!("interrupted")));
         assert_eq!(told.len(), 1);
-        let text = told[0]["body"]["Inline"].as_str().unwrap();
+        let text = told[0]["body"]["inline"].as_str().unwrap();
         assert!(text.contains("interrupted") && text.contains("may or may not have taken effect"), "{text}");
         daemon.kill();
         let daemon = home.serve();
@@ -143,7 +143,7 @@ async fn a_call_that_waits_for_a_task_goes_on_over_a_kill() {
     let events = daemon.events("main").await;
     let results = of_kind(&events, "turn_entry").into_iter().map(|payload| &payload["entry"]["tool_result"]["result"]);
     let shown: Vec<_> =
-        results.filter_map(|result| result["task_output"]["output"]["text"]["Inline"].as_str()).collect();
+        results.filter_map(|result| result["task_output"]["output"]["text"]["inline"].as_str()).collect();
     assert_eq!(shown, ["done\n"]);
     assert_eq!(outcomes(&events)[0].1, "coalesced", "the call has told of the end");
 }

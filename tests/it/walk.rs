@@ -91,6 +91,6 @@ fn said(round: usize, times: usize) -> String {
 
 fn rounds(events: &[Value]) -> Vec<String> {
     let entries = of_kind(events, "turn_entry");
-    let texts = entries.iter().filter_map(|payload| payload["entry"]["assistant"]["text"]["Inline"].as_str());
+    let texts = entries.iter().filter_map(|payload| payload["entry"]["assistant"]["text"]["inline"].as_str());
     texts.map(str::to_owned).collect()
 }

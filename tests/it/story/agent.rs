@@ -126,10 +126,7 @@ fn a_command_that_had_not_begun_when_it_was_to_be_ended_never_begins() {
         run-1 aborted operator_aborted after 1 rounds
         task-1 to be ended: operator_aborted
         paused: operator_aborted
-        > owed
-        StartTask { task: TaskId(1) }
-        > run task-1
-        task-1 cancelled, not started (operator_aborted)
+        task-1 cancelled, not started (it was stopped before it began)
         > owed
         ",
     );
@@ -145,7 +142,7 @@ fn a_command_that_had_not_begun_when_it_was_to_be_ended_never_begins() {
         stopped: operator
         > boot
         > rerun task-1
-        task-1 interrupted, not started (agent_stopped)
+        task-1 interrupted, not started (it was stopped before it began)
         > owed
         ",
     );

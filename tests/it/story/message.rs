@@ -215,15 +215,15 @@ fn what_may_not_come_from_an_origin_is_refused() {
     check(
         "
         > send operator_prompt channel
-        ! a operator_prompt does not come from such an origin
+        ! messages of kind operator_prompt do not come from such an origin
         > send control webhook
-        ! a control does not come from such an origin
+        ! messages of kind control do not come from such an origin
         > send task_result operator
-        ! a task_result does not come from such an origin
+        ! messages of kind task_result do not come from such an origin
         > send timer_tick system
-        ! a timer_tick does not come from such an origin
+        ! messages of kind timer_tick do not come from such an origin
         > send callback_event webhook
-        ! a callback_event does not come from such an origin
+        ! messages of kind callback_event do not come from such an origin
         > send callback_event callback
         msg-1 enqueued normal callback_event trusted_integration: text
         ",
