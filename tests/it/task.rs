@@ -6,6 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::PathBuf;
 
 /// A model that runs `cmd`, says so when it goes on as a task, and takes note of its end.
 fn in_the_background(cmd: &str) -> Home {
@@ -14,10 +15,15 @@ fn in_the_background(cmd: &str) -> Home {
     Home::new().scripted(&json!({"rounds": rounds, "default": {"text": "noted"}}))
 }
 
+/// The claim of the only command.
+fn claim(home: &Home) -> PathBuf {
+    let run = fs::read_dir(home.path().join("run")).unwrap().next().expect("a run folder").unwrap();
+    run.path().join("claim.json")
+}
+
 /// The supervisor of the only command.
 fn supervisor(home: &Home) -> Pid {
-    let run = fs::read_dir(home.path().join("run")).unwrap().next().expect("a run folder").unwrap();
-    let claim: Value = serde_json::from_str(&fs::read_to_string(run.path().join("claim.json")).unwrap()).unwrap();
+    let claim: Value = serde_json::from_str(&fs::read_to_string(claim(home)).unwrap()).unwrap();
     Pid::from_raw(i32::try_from(claim["begun"]["pid"].as_i64().unwrap()).unwrap())
 }
 
@@ -146,6 +152,23 @@ async fn a_call_that_waits_for_a_task_goes_on_over_a_kill() {
         results.filter_map(|result| result["task_output"]["output"]["text"]["inline"].as_str()).collect();
     assert_eq!(shown, ["done\n"]);
     assert_eq!(outcomes(&events)[0].1, "coalesced", "the call has told of the end");
+}
+
+#[tokio::test]
+async fn a_command_of_which_nothing_can_be_learnt_is_not_said_to_have_never_run() {
+    let home = Home::new();
+    let (_gate, mut begun) = (home.gate("go"), home.signs("begun"));
+    let daemon = home.serve();
+    let message = daemon.prompt("main", "$ echo > begun; read go < go").await;
+    begun.next().await;
+    daemon.kill();
+    fs::write(claim(&home), "garbage").unwrap();
+    let daemon = home.serve();
+    let answer = daemon.answer("main", &message).await;
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.contains("may or may not have taken effect"), "{text}");
+    let exited = daemon.wait_for("main", "task_exited").await.data["payload"].clone();
+    assert_eq!((&exited["exit"], &exited["status"]), (&json!("lost"), &json!("interrupted")));
 }
 
 #[tokio::test]

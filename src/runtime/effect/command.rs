@@ -8,7 +8,7 @@ use crate::events::turn::Shown;
 use crate::fold::task::Task;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
-use crate::runtime::process::{Ended, FolderError, Found, Running, Spec, command_environment, of_the_daemon};
+use crate::runtime::process::{Ended, Found, LaunchError, Running, Spec, command_environment, of_the_daemon};
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
 use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
@@ -63,29 +63,37 @@ impl CommandRun {
         match self.follow(&shared).await {
             Ok(Some(ended)) => self.end(shared, ended).await,
             Ok(None) => self.begin_again(&shared),
-            Err(reason) => {
-                let exit = Exit::NotStarted(excerpt(&reason, EXCERPT_BYTES_MAX).to_owned());
-                self.exited(exit, 0, Content::from(""), Vec::new(), (0, false, None))
-            }
+            Err(exit) => self.exited(exit, 0, Content::from(""), Vec::new(), (0, false, None)),
         }
     }
 
     /// The end; none when the command never began and never will under this attempt.
-    async fn follow(&self, shared: &Arc<Shared>) -> Result<Option<Ended>, String> {
-        let found = shared.processes.find(&self.name()).map_err(|error| error.to_string())?;
+    async fn follow(&self, shared: &Arc<Shared>) -> Result<Option<Ended>, Exit> {
+        let found = shared.processes.find(&self.name()).map_err(|error| self.unknown(&error))?;
         match found {
-            Found::Running(running) => wait(running).await.map(Some),
+            Found::Running(running) => self.wait(running).await.map(Some),
             Found::Ended(ended) | Found::Lost(ended) => Ok(Some(ended)),
             // Nothing of it is there, and only this boot could have made it: it was not launched yet.
             Found::NeverBegan if self.boot == shared.boot && !shared.processes.is_known(&self.name()) => {
-                self.launch(shared).await.map(Some)
+                let running = self.launch(shared)?;
+                self.wait(running).await.map(Some)
             }
             Found::NeverBegan => Ok(None),
         }
     }
 
-    async fn launch(&self, shared: &Arc<Shared>) -> Result<Ended, String> {
-        let workdir = self.workdir()?;
+    async fn wait(&self, running: Running) -> Result<Ended, Exit> {
+        running.ended().await.map_err(|error| self.unknown(&error))
+    }
+
+    /// The end of a command that may have run, and of which nothing can be learnt.
+    fn unknown(&self, error: &dyn std::fmt::Display) -> Exit {
+        tracing::error!(agent = %self.agent, task = %self.task, %error, "what became of a command cannot be learnt");
+        Exit::Lost
+    }
+
+    fn launch(&self, shared: &Arc<Shared>) -> Result<Running, Exit> {
+        let workdir = self.workdir().map_err(|reason| not_started(&reason))?;
         let configured = &shared.settings.command_environment;
         let spec = Spec {
             attempt: self.attempt,
@@ -98,8 +106,10 @@ impl CommandRun {
             output_bytes_max: COMMAND_OUTPUT_BYTES_MAX,
             grace_ms: STOP_GRACE_MS,
         };
-        let running = shared.processes.launch(&self.name(), &spec).map_err(|error| error.to_string())?;
-        wait(running).await
+        shared.processes.launch(&self.name(), &spec).map_err(|error| match error {
+            LaunchError::Unheld(_) => self.unknown(&error),
+            LaunchError::Folder(_) | LaunchError::Spawn { .. } => not_started(&error.to_string()),
+        })
     }
 
     /// Inside the execution root, symlinks followed.
@@ -169,10 +179,6 @@ impl CommandRun {
         let command = TaskCommand::Exit { task: self.task, attempt: self.attempt, exit, duration_ms, output };
         What::Command { request: Request::new(command, Cause::Task(self.task)), blobs }
     }
-}
-
-async fn wait(running: Running) -> Result<Ended, String> {
-    running.ended().await.map_err(|error: FolderError| error.to_string())
 }
 
 pub(in crate::runtime) fn shown_bytes_max(tokens: u32) -> usize {

@@ -78,6 +78,9 @@ pub enum LaunchError {
     Folder(#[from] FolderError),
     #[error("the supervisor {program}: {source}")]
     Spawn { program: PathBuf, source: io::Error },
+    /// The command may have run for a moment.
+    #[error("the supervisor could not be watched, so it was ended: {0}")]
+    Unheld(FolderError),
 }
 
 impl Processes {
@@ -106,7 +109,7 @@ impl Processes {
         let mut child = self.spawn(&folder)?;
         Running::hold(folder, child.id().cast_signed()).map_err(|error| {
             end_child(&mut child);
-            error.into()
+            LaunchError::Unheld(error)
         })
     }
 
