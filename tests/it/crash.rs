@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use tokio::sync::{mpsc, watch};
 
-const KILLS: usize = 10;
-const ACKNOWLEDGED_PER_LIFE: usize = 12;
+const LIVES: usize = 10;
+const ANSWERED_PER_LIFE: usize = 12;
 const AGENTS: [&str; 3] = ["main", "second", "third"];
 
 /// How a client of the load test sends its messages.
@@ -32,51 +32,72 @@ const SENDERS: [Sender; 6] = [
 ];
 
 /// A message that the daemon has answered for.
-struct Acknowledged {
+struct Answered {
     agent: &'static str,
     text: String,
-    message: String,
+    /// Its id; none when it was refused.
+    message: Option<String>,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_ten_kills_once() {
+    let answered = ended_under_load(Daemon::kill).await;
+    assert!(answered.iter().all(|one| one.message.is_some()), "a daemon that runs refuses nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_survives_ten_orderly_stops_once() {
+    ended_under_load(|daemon| assert!(daemon.stop().success())).await;
+}
+
+/// Ends the daemon again and again while clients send; then every answer must hold.
+async fn ended_under_load(end: fn(Daemon)) -> Vec<Answered> {
     let home = Home::new();
     let mut daemon = home.serve();
     for agent in AGENTS {
         daemon.create(agent).await;
     }
     let (lives, life) = watch::channel(Some(0));
-    let (ledger, mut acknowledged) = mpsc::unbounded_channel();
+    let (ledger, mut answers) = mpsc::unbounded_channel();
     let socket = home.path().join("holon.sock");
     let clients = SENDERS.map(|sender| tokio::spawn(client(sender, socket.clone(), life.clone(), ledger.clone())));
     drop(ledger);
-    let mut all = Vec::new();
-    for kill in 1..=KILLS {
-        for _ in 0..ACKNOWLEDGED_PER_LIFE {
-            all.push(acknowledged.recv().await.expect("clients go on"));
+    let mut answered: Vec<Answered> = Vec::new();
+    for next in 1..=LIVES {
+        let enough = answered.len() + ANSWERED_PER_LIFE;
+        while answered.len() < enough {
+            answered.push(answers.recv().await.expect("clients go on"));
         }
-        daemon.kill();
+        end(daemon);
         daemon = home.serve();
-        lives.send_replace(Some(kill));
+        lives.send_replace(Some(next));
     }
     lives.send_replace(None);
-    while let Some(one) = acknowledged.recv().await {
-        all.push(one);
+    while let Some(one) = answers.recv().await {
+        answered.push(one);
     }
     for client in clients {
         client.await.expect("a client");
     }
     for agent in AGENTS {
-        check(&daemon, agent, &all).await;
+        check(&daemon, agent, &answered).await;
     }
+    answered
 }
 
-/// Sends one message after another. A request that is cut off is sent again in the next life if it has a key.
+/// What came of a request.
+enum Sent {
+    Accepted(String),
+    Refused,
+    CutOff,
+}
+
+/// Sends one message after another. A request that was not accepted is sent again in the next life if it has a key.
 async fn client(
     sender: Sender,
     socket: PathBuf,
     mut life: watch::Receiver<Option<usize>>,
-    ledger: mpsc::UnboundedSender<Acknowledged>,
+    ledger: mpsc::UnboundedSender<Answered>,
 ) {
     let http = Client::builder().unix_socket(socket).no_proxy().build().expect("a client");
     let mut number = 0;
@@ -85,9 +106,14 @@ async fn client(
         let text = format!("{}-{number}", sender.name);
         loop {
             let began = *life.borrow_and_update();
-            if let Some(message) = sender.send(&http, &text).await {
-                ledger.send(Acknowledged { agent: sender.agent, text, message }).expect("the test goes on");
-                break;
+            let told = |message| Answered { agent: sender.agent, text: text.clone(), message };
+            match sender.send(&http, &text).await {
+                Sent::Accepted(message) => {
+                    ledger.send(told(Some(message))).expect("the test goes on");
+                    break;
+                }
+                Sent::Refused if !sender.keyed => ledger.send(told(None)).expect("the test goes on"),
+                Sent::Refused | Sent::CutOff => {}
             }
             let next = life.wait_for(|life| *life != began).await.expect("the test goes on");
             if !sender.keyed || next.is_none() {
@@ -98,8 +124,7 @@ async fn client(
 }
 
 impl Sender {
-    /// The message id, if an answer came.
-    async fn send(&self, http: &Client, text: &str) -> Option<String> {
+    async fn send(&self, http: &Client, text: &str) -> Sent {
         let agent = self.agent;
         let (path, body) = if self.prompts {
             (format!("/control/agents/{agent}/prompt"), json!({"text": text}))
@@ -110,15 +135,18 @@ impl Sender {
         if self.keyed {
             request = request.header("Idempotency-Key", text);
         }
-        let response = request.send().await.ok()?;
+        let Ok(response) = request.send().await else { return Sent::CutOff };
         let status = response.status();
-        let answer: Value = response.json().await.ok()?;
-        assert!(status.is_success(), "{text}: {answer}");
-        Some(answer["message_id"].as_str().expect("a message id").to_owned())
+        let Ok(answer) = response.json::<Value>().await else { return Sent::CutOff };
+        if status.is_success() {
+            return Sent::Accepted(answer["message_id"].as_str().expect("a message id").to_owned());
+        }
+        assert_eq!(answer["code"], "shutting_down", "{text}");
+        Sent::Refused
     }
 }
 
-async fn check(daemon: &Daemon, agent: &str, acknowledged: &[Acknowledged]) {
+async fn check(daemon: &Daemon, agent: &str, answered: &[Answered]) {
     let head = daemon.head(agent).await;
     let mut open = BTreeSet::new();
     let settled = daemon.watch(agent, 0, |event| {
@@ -140,8 +168,9 @@ async fn check(daemon: &Daemon, agent: &str, acknowledged: &[Acknowledged]) {
     let by_text: BTreeMap<String, &Value> =
         enqueued.iter().map(|payload| (text(payload), &payload["message"])).collect();
     assert_eq!(by_text.len(), enqueued.len(), "{agent}: nothing is there twice");
-    for one in acknowledged.iter().filter(|one| one.agent == agent) {
-        assert_eq!(by_text.get(&one.text).map(|id| id.as_str()), Some(Some(one.message.as_str())), "{}", one.text);
+    for one in answered.iter().filter(|one| one.agent == agent) {
+        let found = by_text.get(&one.text).map(|id| id.as_str().expect("an id"));
+        assert_eq!(found, one.message.as_deref(), "{agent}: {}", one.text);
     }
     let settled: Vec<String> = outcomes(&events).into_iter().map(|(message, _)| message).collect();
     let once: BTreeSet<&String> = settled.iter().collect();
