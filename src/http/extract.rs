@@ -4,17 +4,28 @@ use super::reply::Failure;
 use crate::decide::RequestKey;
 use crate::words::hash::Hash;
 use crate::words::id::AgentId;
-use crate::words::limit::REQUEST_BODY_BYTES_MAX;
+use crate::words::limit::{REQUEST_BODY_BYTES_MAX, REQUEST_BODY_MS_MAX};
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, RawQuery, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// The agent of the path.
 pub(super) struct Agent(pub AgentId);
+
+/// The record of the path, as it was written there.
+pub(super) struct Rid(pub String);
+
+/// The query, or the body, of a route that takes none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
 
 /// A query string, every field of which is known.
 pub(super) struct Query<T>(pub T);
@@ -29,11 +40,24 @@ impl<S: Send + Sync> FromRequestParts<S> for Agent {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let path = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
-        let id = path.ok().and_then(|Path(mut names)| names.remove("id")).unwrap_or_default();
-        let parsed = AgentId::parse(&id);
-        parsed.map(Self).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, "invalid_agent_id", error.to_string()))
+        let id = member(parts, state, "id").await?;
+        AgentId::parse(&id).map(Self).map_err(|error| malformed("invalid_agent_id", &error.to_string()))
     }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Rid {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        member(parts, state, "rid").await.map(Self)
+    }
+}
+
+/// The decoded part of the path that the route calls `name`.
+async fn member<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Failure> {
+    let members = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
+    let Path(mut members) = members.map_err(|error| malformed("invalid_path", &error.body_text()))?;
+    Ok(members.remove(name).unwrap_or_default())
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -61,14 +85,15 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         if announced(&parts.headers).is_some_and(|length| length > REQUEST_BODY_BYTES_MAX as u64) {
             return Err(too_large());
         }
-        let bytes = to_bytes(body, REQUEST_BODY_BYTES_MAX).await.map_err(|error| cut(&error))?;
+        let whole =
+            tokio::time::timeout(Duration::from_millis(REQUEST_BODY_MS_MAX), to_bytes(body, REQUEST_BODY_BYTES_MAX));
+        let bytes = whole.await.map_err(|_| too_slow())?.map_err(|error| cut(&error))?;
         if !bytes.is_empty() && !is_json(&parts.headers) {
             let detail = "the body must be sent as Content-Type: application/json";
             return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail));
         }
         let key = key(&parts, &bytes)?;
-        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        let value = serde_json::from_slice(text).map_err(|error| unreadable(&error))?;
+        let value = object(if bytes.is_empty() { b"{}" } else { &bytes })?;
         Ok(Self { value, key })
     }
 }
@@ -97,24 +122,49 @@ fn too_large() -> Failure {
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
 }
 
+fn too_slow() -> Failure {
+    let detail = format!("the body did not arrive within {} seconds", REQUEST_BODY_MS_MAX / 1_000);
+    Failure::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
+}
+
 /// The reader stopped: at the limit, or because the client did.
 fn cut(error: &axum::Error) -> Failure {
     let text = error.to_string();
     if text.contains("length limit") { too_large() } else { malformed("body_not_received", &text) }
 }
 
-/// Syntax is malformed; a body of the wrong shape is well-formed and names its field.
-fn unreadable(error: &serde_json::Error) -> Failure {
-    let text = error.to_string();
-    if !error.is_data() {
-        return malformed("invalid_json", &text);
+/// Reads a JSON object: what is not JSON is malformed, and a value of another shape is invalid and names its field.
+fn object<T: DeserializeOwned>(text: &[u8]) -> Result<T, Failure> {
+    shaped(text).map_err(|misshapen| match serde_json::from_slice::<Value>(text) {
+        Ok(_) => misshapen,
+        Err(error) => malformed("invalid_json", &error.to_string()),
+    })
+}
+
+fn shaped<T: DeserializeOwned>(text: &[u8]) -> Result<T, Failure> {
+    // A sequence of the fields' values would pass for the object otherwise.
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err(invalid("the body must be a JSON object".into()));
     }
-    let field = text.split('`').nth(1).map(str::to_owned);
-    let failure = Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", text);
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| misshapen(&error))?;
+    json.end().map_err(|error| invalid(error.to_string()))?;
+    Ok(value)
+}
+
+fn misshapen(error: &serde_path_to_error::Error<serde_json::Error>) -> Failure {
+    let text = error.inner().to_string();
+    // A field that is missing is on no path; its name is in the text.
+    let path = Some(error.path().to_string()).filter(|path| path != ".");
+    let field = path.or_else(|| text.split('`').nth(1).map(str::to_owned));
     match field {
-        Some(field) => Failure(failure.0.with("field", field)),
-        None => failure,
+        Some(field) => Failure(invalid(text).0.with("field", field)),
+        None => invalid(text),
     }
+}
+
+fn invalid(detail: String) -> Failure {
+    Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", detail)
 }
 
 pub(super) fn malformed(code: &str, detail: &str) -> Failure {

@@ -123,6 +123,8 @@ pub const LINGER_MS: u64 = 5_000;
 
 /// A request body (wire).
 pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// How long a request body may take to arrive (wire, slow clients).
+pub const REQUEST_BODY_MS_MAX: u64 = 30_000;
 /// Entries of a page when the caller does not say, and at most (wire).
 pub const PAGE_DEFAULT: usize = 50;
 /// Entries of a page of agents when the caller does not say.

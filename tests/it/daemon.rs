@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -20,7 +21,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A home, and how its daemons are started.
 pub struct Home {
-    folder: TempDir,
+    folder: Arc<TempDir>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
 }
@@ -37,13 +38,15 @@ pub struct Daemon {
     pub url: String,
     pub client: Client,
     socket: PathBuf,
+    /// Its home is there for as long as it runs.
+    _folder: Arc<TempDir>,
 }
 
 impl Home {
     pub fn new() -> Self {
         let folder = TempDir::new().expect("a folder for a home");
         std::fs::create_dir(folder.path().join("workspace")).expect("a folder to work in");
-        Self { folder, arguments: Vec::new(), environment: Vec::new() }
+        Self { folder: Arc::new(folder), arguments: Vec::new(), environment: Vec::new() }
     }
 
     /// An argument of `holon serve`.
@@ -140,9 +143,14 @@ impl Home {
     /// Starts a daemon and waits for the line that says it is ready.
     pub fn serve(&self) -> Daemon {
         let mut command = self.holon(&["serve", "--listen", "127.0.0.1:0"]);
+        command.args(&self.arguments);
+        self.serve_by(command)
+    }
+
+    /// The same by another command that comes to `holon serve`.
+    pub fn serve_by(&self, mut command: Command) -> Daemon {
         let log = File::options().create(true).append(true).open(self.log_path()).expect("a log");
-        command.args(&self.arguments).stdout(Stdio::piped()).stderr(log);
-        let mut child = command.spawn().expect("holon serve starts");
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("holon serve starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output is ours");
         BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
@@ -150,7 +158,7 @@ impl Home {
         assert!(url.starts_with("http://"), "not ready: {line:?}");
         let socket = self.path().join("holon.sock");
         let client = Client::new(Address::Socket(socket.clone()), None).expect("a client");
-        Daemon { child, url, client, socket }
+        Daemon { child, url, client, socket, _folder: self.folder.clone() }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The one test binary. Each module tells the stories of one subject.
 
 mod abort;
+mod ask;
+mod body;
 mod codec;
 mod context;
 mod crash;
