@@ -1,7 +1,7 @@
 //! Agents: listed, summarised, whole.
 
 use super::Shared;
-use super::extract::{Agent, Query, malformed};
+use super::extract::{Agent, Nothing, Query, malformed};
 use super::reply::{Failure, Reply};
 use crate::wire::agent;
 use crate::words::id::AgentId;
@@ -58,13 +58,13 @@ async fn list(State(app): State<Shared>, Query(query): Query<ListQuery>) -> Resu
     Ok(response)
 }
 
-async fn status(State(app): State<Shared>, Agent(id): Agent) -> Reply {
+async fn status(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     let (shown, root) = (app.clone(), app.root(&id));
     let summary = app.handle.read(&id, move |state| agent::summary(state, &shown.setting(&root))).await?;
     Ok(Json(summary))
 }
 
-async fn state(State(app): State<Shared>, Agent(id): Agent) -> Reply {
+async fn state(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     let (shown, root) = (app.clone(), app.root(&id));
     let look = move |state: &crate::fold::AgentState| {
         let tasks = super::records::open_tasks(state, STATE_TASKS_MAX);

@@ -1,7 +1,7 @@
 //! The control plane: creating, starting, stopping and aborting; the runtime itself.
 
 use super::Shared;
-use super::extract::{Agent, Body, malformed};
+use super::extract::{Agent, Body, Nothing, Query, malformed};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
 use crate::decide::agent::{AgentCommand, NewAgent};
@@ -48,10 +48,6 @@ struct AbortBody {
     mode: Option<String>,
     trust: Option<String>,
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoBody {}
 
 async fn create(State(app): State<Shared>, Agent(id): Agent, body: Body<CreateBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
@@ -115,7 +111,7 @@ fn invalid(field: &'static str, reason: String) -> Failure {
     Failure::from(Rejection::Invalid { field, reason })
 }
 
-async fn runtime_status(State(app): State<Shared>) -> Reply {
+async fn runtime_status(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
     let occupancy = app.handle.occupancy();
     let places = |(running, waiting): (usize, usize)| json!({"running": running, "waiting": waiting});
     let state = if occupancy.turns.0 > 0 { "processing" } else { "idle" };
@@ -153,7 +149,7 @@ async fn runtime_status(State(app): State<Shared>) -> Reply {
     })))
 }
 
-async fn shutdown(State(app): State<Shared>, _body: Body<NoBody>) -> Reply {
+async fn shutdown(State(app): State<Shared>, _: Body<Nothing>) -> Reply {
     app.shut_down();
     Ok(Json(json!({
         "ok": true,

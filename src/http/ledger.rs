@@ -1,7 +1,7 @@
 //! The ledger itself: where it ends, and whether it is whole.
 
 use super::Shared;
-use super::extract::{Agent, Query};
+use super::extract::{Agent, Nothing, Query};
 use super::reply::Reply;
 use crate::decide::Rejection;
 use crate::offline::stats::stats;
@@ -38,7 +38,7 @@ async fn head(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<H
 }
 
 /// Damage is an answer here, not a failure.
-async fn verify(State(app): State<Shared>, Agent(id): Agent) -> Reply {
+async fn verify(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     if !app.handle.exists(&id)? {
         return Err(Rejection::UnknownAgent.into());
     }

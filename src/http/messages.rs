@@ -1,35 +1,37 @@
 //! Messages: taken in, and told of.
 
 use super::Shared;
-use super::extract::{Agent, Body};
+use super::extract::{Agent, Body, Nothing, Query, Rid};
 use super::reply::{Failure, Reply};
 use super::serve::Peer;
 use crate::decide::queue::{NewMessage, QueueCommand};
 use crate::decide::waiting::WaitingCommand;
 use crate::decide::{Rejection, Request, RequestKey};
 use crate::events::agent::Answer;
+use crate::events::operator::{BriefCreated, BriefKind};
 use crate::events::queue::{Admission, MessageOutcome, QueueEvent, Surface};
 use crate::events::{Cause, Event, OperatorEvent};
 use crate::fold::row::RecordKind;
-use crate::ledger::reader;
+use crate::ledger::Store;
+use crate::ledger::reader::{self, LinkedEvent, ReadError};
 use crate::wire::message::{EnqueueBody, PromptBody, WakeBody};
 use crate::wire::record;
 use crate::words::content::Blob;
-use crate::words::id::{AgentId, BriefId, EventSeq, MessageId};
-use axum::extract::{ConnectInfo, Path, State};
+use crate::words::id::{AgentId, BriefId, EventSeq, MessageId, RunId};
+use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
-/// Briefs that are looked through for those of one message.
-const BRIEFS_SEARCHED_MAX: usize = 64;
+/// Briefs of one run that are looked through for those of a message.
+const BRIEFS_OF_RUN_MAX: u64 = 256;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/enqueue", post(enqueue_default))
         .route("/agents/{id}/enqueue", post(enqueue))
-        .route("/agents/{id}/messages/{message}", get(message))
+        .route("/agents/{id}/messages/{rid}", get(message))
         .route("/control/agents/{id}/prompt", post(prompt))
         .route("/control/agents/{id}/wake", post(wake))
 }
@@ -89,47 +91,106 @@ pub(super) fn unexpected(answer: &Answer) -> Failure {
     Failure::from(Rejection::KeyReused)
 }
 
-async fn message(State(app): State<Shared>, Path((id, message)): Path<(String, String)>) -> Reply {
-    let id = AgentId::parse(&id);
-    let id = id.map_err(|error| super::extract::malformed("invalid_agent_id", &error.to_string()))?;
-    let unknown = || Failure::new(StatusCode::NOT_FOUND, "message_not_found", format!("{id} has no {message}"));
-    let number: MessageId = message.parse().map_err(|_| unknown())?;
-    let (first, last) = place(&app, &id, number).await?.ok_or_else(unknown)?;
-    let ledger_id = id.clone();
-    let found = app.handle.ledger(&id, move |store| {
-        let enqueued = reader::event(store, &ledger_id, first)?;
-        let settled = last.map(|last| reader::event(store, &ledger_id, last)).transpose()?.flatten();
-        let rows = store.records_closed(&ledger_id, RecordKind::Brief, u64::MAX, BRIEFS_SEARCHED_MAX)?;
-        let mut briefs = Vec::new();
-        for row in rows.into_iter().take_while(|row| row.first > first) {
-            briefs.extend(reader::event(store, &ledger_id, row.first)?);
-        }
-        Ok((enqueued, settled, briefs))
-    });
-    let (enqueued, settled, briefs) = found.await?;
-    let Some(envelope) = enqueued.map(|event| event.envelope) else { return Err(unknown()) };
-    let Event::Queue(QueueEvent::Enqueued(enqueued)) = &envelope.event else { return Err(unknown()) };
-    let outcome = settled.and_then(|event| outcome(event.envelope.event));
-    let mut briefs: Vec<BriefId> =
-        briefs.into_iter().filter_map(|event| brief_of(&event.envelope.event, number)).collect();
-    briefs.reverse();
-    let text = app.handle.text(enqueued.body.clone()).await?;
-    let run = outcome.as_ref().and_then(record::run_of);
-    Ok(Json(record::message(&id, enqueued, envelope.at, &text, outcome.as_ref(), run, &briefs)))
+/// What is known of a message before its events are read.
+struct Place {
+    first: EventSeq,
+    /// The event that settled it.
+    last: Option<EventSeq>,
+    /// The run under way, if any, and where it started.
+    current: Option<(RunId, EventSeq)>,
+    /// Whether that run is spent on the message.
+    in_turn: bool,
 }
 
-/// The events that took a message in and settled it.
-async fn place(app: &Shared, id: &AgentId, number: MessageId) -> Result<Option<(EventSeq, Option<EventSeq>)>, Failure> {
+/// The events that tell of a message.
+struct Found {
+    enqueued: Option<LinkedEvent>,
+    outcome: Option<MessageOutcome>,
+    run: Option<RunId>,
+    briefs: Vec<BriefCreated>,
+}
+
+async fn message(State(app): State<Shared>, Agent(id): Agent, Rid(rid): Rid, _: Query<Nothing>) -> Reply {
+    let unknown = || Failure::new(StatusCode::NOT_FOUND, "message_not_found", format!("{id} has no message {rid}"));
+    let number: MessageId = rid.parse().map_err(|_| unknown())?;
+    let place = place(&app, &id, number).await?.ok_or_else(unknown)?;
+    let ledger_id = id.clone();
+    let found = app.handle.ledger(&id, move |store| find(store, &ledger_id, &place)).await?;
+    let Some(envelope) = found.enqueued.map(|event| event.envelope) else { return Err(unknown()) };
+    let Event::Queue(QueueEvent::Enqueued(enqueued)) = &envelope.event else { return Err(unknown()) };
+    let answers = |brief: &&BriefCreated| {
+        brief.message == Some(number)
+            || (found.run.is_some_and(|run| brief.run == Some(run)) && brief.kind != BriefKind::Ack)
+    };
+    let briefs: Vec<BriefId> = found.briefs.iter().filter(answers).map(|brief| brief.brief).collect();
+    let text = app.handle.text(enqueued.body.clone()).await?;
+    Ok(Json(record::message(&id, enqueued, envelope.at, &text, found.outcome.as_ref(), found.run, &briefs)))
+}
+
+async fn place(app: &Shared, id: &AgentId, number: MessageId) -> Result<Option<Place>, Failure> {
     let open = app.handle.read(id, move |state| {
-        let in_turn = state.turns.current.as_ref().filter(|turn| turn.message == number).map(|turn| turn.queued.seq);
-        in_turn.or_else(|| state.queue.waiting.get(&number).map(|queued| queued.seq))
+        let turn = state.turns.current.as_ref();
+        let current = turn.map(|turn| (turn.run, turn.started));
+        let in_turn = turn.filter(|turn| turn.message == number).map(|turn| turn.queued.seq);
+        let first = in_turn.or_else(|| state.queue.waiting.get(&number).map(|queued| queued.seq));
+        (first, current, in_turn.is_some())
     });
-    if let Some(seq) = open.await? {
-        return Ok(Some((seq, None)));
+    let (first, current, in_turn) = open.await?;
+    if let Some(first) = first {
+        return Ok(Some(Place { first, last: None, current, in_turn }));
     }
     let ledger_id = id.clone();
     let row = app.handle.ledger(id, move |store| Ok(store.record(&ledger_id, RecordKind::Message, number.0)?)).await?;
-    Ok(row.map(|row| (row.first, Some(row.last))))
+    Ok(row.map(|row| Place { first: row.first, last: Some(row.last), current, in_turn }))
+}
+
+fn find(store: &dyn Store, id: &AgentId, place: &Place) -> Result<Found, ReadError> {
+    let enqueued = reader::event(store, id, place.first)?;
+    let settled = place.last.map(|last| reader::event(store, id, last)).transpose()?.flatten();
+    let outcome = settled.and_then(|event| outcome(event.envelope.event));
+    let current = place.current.map(|(run, _)| run);
+    let run = outcome.as_ref().and_then(record::run_of).or(current.filter(|_| place.in_turn));
+    // A prompt that joins the run under way is acknowledged before it is settled.
+    let briefs = match run.or(current) {
+        Some(run) => briefs_of(store, id, run, place)?,
+        None => Vec::new(),
+    };
+    Ok(Found { enqueued, outcome, run, briefs })
+}
+
+/// The briefs of a run, those of other messages that it took in included.
+fn briefs_of(store: &dyn Store, id: &AgentId, run: RunId, place: &Place) -> Result<Vec<BriefCreated>, ReadError> {
+    let ended = store.record(id, RecordKind::Run, run.0)?.map(|row| (row.first, row.last));
+    let current =
+        place.current.filter(|(current, _)| *current == run).map(|(_, started)| (started, EventSeq(u64::MAX)));
+    let Some((from, to)) = ended.or(current) else { return Ok(Vec::new()) };
+    let first = first_brief_after(store, id, from)?;
+    let mut rows =
+        store.records_closed(id, RecordKind::Brief, first + BRIEFS_OF_RUN_MAX, BRIEFS_OF_RUN_MAX as usize)?;
+    rows.reverse();
+    let mut briefs = Vec::new();
+    for row in rows.iter().filter(|row| row.number >= first && row.first <= to) {
+        if let Some(Event::Operator(OperatorEvent::BriefCreated(brief))) =
+            reader::event(store, id, row.first)?.map(|event| event.envelope.event)
+        {
+            briefs.push(brief);
+        }
+    }
+    Ok(briefs)
+}
+
+/// The number of the first brief after `seq`, found by halving: briefs are numbered in the order of their events.
+fn first_brief_after(store: &dyn Store, id: &AgentId, seq: EventSeq) -> Result<u64, ReadError> {
+    let last = store.records_closed(id, RecordKind::Brief, u64::MAX, 1)?;
+    let (mut low, mut high) = (1, last.first().map_or(1, |row| row.number + 1));
+    while low < high {
+        let middle = low.midpoint(high);
+        match store.record(id, RecordKind::Brief, middle)? {
+            Some(row) if row.first <= seq => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 fn outcome(event: Event) -> Option<MessageOutcome> {
@@ -137,9 +198,4 @@ fn outcome(event: Event) -> Option<MessageOutcome> {
         Event::Queue(QueueEvent::Settled(settled)) => Some(settled.outcome),
         _ => None,
     }
-}
-
-fn brief_of(event: &Event, message: MessageId) -> Option<BriefId> {
-    let Event::Operator(OperatorEvent::BriefCreated(brief)) = event else { return None };
-    (brief.message == Some(message)).then_some(brief.brief)
 }

@@ -12,7 +12,7 @@ use crate::ledger::reader;
 use crate::tools;
 use crate::wire::record;
 use crate::words::content::Content;
-use crate::words::id::{AgentId, EventSeq, MessageId};
+use crate::words::id::{AgentId, EventSeq, MessageId, RunId};
 use crate::words::limit::{PAGE_DEFAULT, PAGE_MAX};
 use axum::extract::State;
 use axum::routing::get;
@@ -21,8 +21,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Events of one turn that its transcript is read from.
-const TRANSCRIPT_EVENTS_MAX: usize = 4_096;
+/// Events of one turn that its transcript is read from, the last ones.
+const TRANSCRIPT_EVENTS_MAX: u64 = 4_096;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -81,6 +81,10 @@ async fn tasks(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<
         else {
             continue;
         };
+        // One that ended between the two looks is among the open ones.
+        if shown.iter().any(|open| open["id"] == task.task.to_string()) {
+            continue;
+        }
         let times = (first.envelope.at, last.envelope.at);
         shown.push(record::task(&id, task, times, exited.status, Some(exited)));
     }
@@ -105,17 +109,18 @@ pub(super) fn open_tasks(state: &AgentState, limit: usize) -> Vec<Value> {
 
 /// The entries of the turn that runs, or of the one that ended last.
 async fn transcript(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<LimitQuery>) -> Reply {
-    let started = app.handle.read(&id, |state| state.turns.current.as_ref().map(|turn| turn.started)).await?;
+    let current = |state: &AgentState| state.turns.current.as_ref().map(|turn| (turn.run, turn.started, state.head));
+    let current = app.handle.read(&id, current).await?;
     let ledger_id = id.clone();
     let events = app.handle.ledger(&id, move |store| {
-        let last = store.records_closed(&ledger_id, RecordKind::Run, u64::MAX, 1)?;
-        let Some(first) = started.or(last.first().map(|row| row.first)) else { return Ok(Vec::new()) };
-        let before = EventSeq(first.0 - 1);
-        let events = reader::page(store, &ledger_id, before, TRANSCRIPT_EVENTS_MAX)?;
-        Ok(events.into_iter().map(|event| event.envelope).collect())
+        let ended = store.records_closed(&ledger_id, RecordKind::Run, u64::MAX, 1)?;
+        let ended = ended.first().map(|row| (RunId(row.number), row.first, row.last));
+        let Some((run, first, last)) = current.or(ended) else { return Ok(Vec::new()) };
+        let after = (first.0 - 1).max(last.0.saturating_sub(TRANSCRIPT_EVENTS_MAX));
+        let events = reader::page(store, &ledger_id, EventSeq(after), (last.0 - after) as usize)?;
+        Ok(events.into_iter().map(|event| event.envelope).filter(|envelope| is_entry_of(run, envelope)).collect())
     });
-    let events: Vec<Envelope> = events.await?;
-    let entries: Vec<&Envelope> = events.iter().filter(|envelope| is_entry(envelope)).collect();
+    let entries: Vec<Envelope> = events.await?;
     let mut shown = Vec::new();
     for envelope in entries.iter().skip(entries.len().saturating_sub(query.limit())) {
         let text = text(&app, &id, envelope).await?;
@@ -124,8 +129,8 @@ async fn transcript(State(app): State<Shared>, Agent(id): Agent, Query(query): Q
     Ok(Json(Value::Array(shown)))
 }
 
-fn is_entry(envelope: &Envelope) -> bool {
-    matches!(envelope.event, Event::Turn(TurnEvent::Entry(_)))
+fn is_entry_of(run: RunId, envelope: &Envelope) -> bool {
+    matches!(&envelope.event, Event::Turn(TurnEvent::Entry(entry)) if entry.run == run)
 }
 
 /// The text of an entry: a message's body, what the model said, what a tool showed.

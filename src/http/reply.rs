@@ -5,7 +5,7 @@ use crate::runtime::handle::SubmitError;
 use crate::wire::message::BodyError;
 use crate::wire::problem::Problem;
 use axum::Json;
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(super) struct Failure(pub Problem);
 
 pub(super) type Reply = Result<Json<Value>, Failure>;
 
-/// Seconds after which an overloaded or failing runtime may be asked again.
+/// Seconds after which an overloaded or failing runtime may be asked again, when the problem does not say.
 const RETRY_AFTER_SECONDS: u64 = 1;
 
 impl Failure {
@@ -82,7 +82,8 @@ impl IntoResponse for Failure {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if problem.retryable {
-            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            let seconds = problem.more.get("retry_after").and_then(Value::as_u64);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.unwrap_or(RETRY_AFTER_SECONDS)));
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -95,11 +96,8 @@ pub(super) async fn unknown_route(uri: Uri) -> Failure {
     Failure::new(StatusCode::NOT_FOUND, "route_not_found", format!("there is no route {}", uri.path()))
 }
 
-pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Response {
+/// The router adds `Allow`, for it knows the methods of the route.
+pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Failure {
     let detail = format!("{} does not take {method}", uri.path());
-    let mut response = Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail).into_response();
-    // Every route has one method.
-    let allowed = if method == Method::POST { "GET, HEAD" } else { "POST" };
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    response
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }

@@ -118,7 +118,8 @@ pub fn state(state: &AgentState, setting: &Setting<'_>, tasks: Vec<Value>) -> Va
 pub fn identity_record(state: &AgentState, setting: &Setting<'_>) -> Value {
     let mut record = summary(state, setting)["identity"].take();
     record["created_at"] = json!(state.agent.created_at);
-    record["updated_at"] = json!(state.last_at);
+    // What the record tells of does not change after the creation.
+    record["updated_at"] = json!(state.agent.created_at);
     record
 }
 

@@ -71,6 +71,8 @@ impl From<&Rejection> for Problem {
             Rejection::UnknownAgent => problem.hint("GET /agents/list names the agents"),
             Rejection::Invalid { field, .. } => problem.with("field", *field),
             Rejection::QueueFull { .. } => problem.hint("wait until the agent has worked off some of its messages"),
+            Rejection::NoCurrentRun => problem.hint("holon status --agent ID tells what the agent is doing"),
+            Rejection::AgentExists => problem.hint("choose another id, or use the agent that is there"),
             Rejection::KeyReused => problem.hint("use another Idempotency-Key for another request"),
             _ => problem,
         }
