@@ -14,6 +14,7 @@ mod fault;
 mod fuzz;
 mod host;
 mod http;
+mod ingress;
 mod interjection;
 mod invariant;
 mod journey;
