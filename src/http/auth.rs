@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// Peers whose failures are counted at once; beyond that the oldest is forgotten.
+/// Peers whose failures are counted at once; beyond that one is forgotten for each that is new.
 const PEERS_MAX: usize = 4_096;
 const WINDOW_MS: u64 = 60_000;
 
@@ -55,8 +55,8 @@ impl Auth {
         })
     }
 
-    /// Counts a failure; true when the peer has had too many.
-    fn failed_too_often(&self, peer: IpAddr, now: Timestamp) -> bool {
+    /// Counts a failure; when the peer has had too many, answers for how many seconds it is held off.
+    fn held_off(&self, peer: IpAddr, now: Timestamp) -> Option<u64> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() >= PEERS_MAX && !failures.contains_key(&peer) {
             failures.retain(|_, failures| now.since_ms(failures.since) < WINDOW_MS);
@@ -69,7 +69,8 @@ impl Auth {
             *entry = Failures { since: now, count: 0 };
         }
         entry.count = entry.count.saturating_add(1);
-        entry.count > AUTH_FAILURES_PER_MINUTE_MAX
+        let left_ms = WINDOW_MS - now.since_ms(entry.since);
+        (entry.count > AUTH_FAILURES_PER_MINUTE_MAX).then(|| left_ms.div_ceil(1_000))
     }
 }
 
@@ -98,9 +99,10 @@ pub(super) async fn check(
 }
 
 fn refuse(app: &Shared, peer: IpAddr) -> Failure {
-    if app.auth.failed_too_often(peer, app.handle.now()) {
+    if let Some(seconds) = app.auth.held_off(peer, app.handle.now()) {
         let detail = "too many requests without the right token";
-        return Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", detail);
+        let failure = Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", detail);
+        return Failure(failure.0.with("retry_after", seconds));
     }
     Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "the control token is missing or wrong")
         .hint("send Authorization: Bearer TOKEN; holon reads HOLON_CONTROL_TOKEN or --token-file")
@@ -147,9 +149,10 @@ mod tests {
         let auth = Auth::new(Some("secret"));
         let peer = IpAddr::from([127, 0, 0, 1]);
         for _ in 0..AUTH_FAILURES_PER_MINUTE_MAX {
-            assert!(!auth.failed_too_often(peer, Timestamp(0)));
+            assert_eq!(auth.held_off(peer, Timestamp(0)), None);
         }
-        assert!(auth.failed_too_often(peer, Timestamp(1)));
-        assert!(!auth.failed_too_often(peer, Timestamp(60_000)), "the window has passed");
+        assert_eq!(auth.held_off(peer, Timestamp(1)), Some(60));
+        assert_eq!(auth.held_off(peer, Timestamp(58_500)), Some(2));
+        assert_eq!(auth.held_off(peer, Timestamp(60_000)), None, "the window has passed");
     }
 }

@@ -2,6 +2,7 @@
 
 mod abort;
 mod ask;
+mod auth;
 mod body;
 mod codec;
 mod context;
