@@ -5,6 +5,7 @@
 
 use crate::events::codec;
 use crate::events::queue::{BodyType, QueueEvent, Subject};
+use crate::events::task::Exit;
 use crate::events::turn::{CallResult, Entry, TurnEvent};
 use crate::events::{Envelope, Event, OperatorEvent};
 use crate::words::content::Content;
@@ -113,7 +114,9 @@ fn provenance(event: &Event) -> Value {
 fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
     match &envelope.event {
         Event::Operator(OperatorEvent::BriefCreated(brief)) => {
-            (super::record::brief(agent, brief, envelope.at, brief.text.excerpt()), Vec::new())
+            // A stored text is told by its beginning; the briefs of the agent have it whole.
+            let cut: &[&str] = if brief.text.stored().is_some() { &["text"] } else { &[] };
+            (super::record::brief(agent, brief, envelope.at, brief.text.excerpt()), list(cut))
         }
         Event::Queue(QueueEvent::Enqueued(message)) => {
             let mut shown = without(&envelope.event, &["body", "metadata"]);
@@ -127,14 +130,28 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
             (shown, list(&["added"]))
         }
         Event::Turn(TurnEvent::Entry(entry)) => turn_entry(entry),
-        Event::Turn(TurnEvent::RoundAttemptFailed(_)) => (without(&envelope.event, &[]), Vec::new()),
+        Event::Turn(TurnEvent::RoundAttemptFailed(failed)) => {
+            // A provider's message may repeat the prompt.
+            let error = &failed.error;
+            let mut shown = without(&envelope.event, &["error"]);
+            let told = json!({"kind": error.kind, "status": error.status, "retry_after_ms": error.retry_after_ms});
+            add(&mut shown, "error", told);
+            (shown, list(&["error.message"]))
+        }
         Event::Task(crate::events::TaskEvent::CreateRequested(_)) => {
             (without(&envelope.event, &["request", "summary"]), list(&["request", "summary"]))
         }
         Event::Task(crate::events::TaskEvent::Exited(exited)) => {
             let mut shown = without(&envelope.event, &["output"]);
             add(&mut shown, "output_bytes", exited.output.bytes);
-            (shown, list(&["output"]))
+            match &exited.exit {
+                // The reason may name the program or the folder.
+                Exit::NotStarted(_) => {
+                    add(&mut shown, "exit", "NotStarted");
+                    (shown, list(&["output", "exit"]))
+                }
+                Exit::Code(_) | Exit::Signal(_) | Exit::Lost => (shown, list(&["output"])),
+            }
         }
         Event::Agent(crate::events::AgentEvent::RequestAnswered(_)) => {
             (without(&envelope.event, &["key", "fingerprint"]), list(&["key", "fingerprint"]))
@@ -154,19 +171,19 @@ fn turn_entry(entry: &crate::events::turn::TurnEntry) -> (Value, Vec<String>) {
         Entry::Interjection { message } => {
             (json!({"run": run_id, "kind": "interjection", "message": message}), Vec::new())
         }
-        Entry::Assistant { round, model, text, calls, stop, usage, .. } => {
+        Entry::Assistant { round, attempt, model, text, calls, stop, usage, answer: _ } => {
             let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
             let shown = json!({
-                "run": run_id, "kind": "assistant_round", "round": round, "model": model, "tools": tools,
-                "text_bytes": text.bytes(), "stop_reason": stop, "usage": usage,
+                "run": run_id, "kind": "assistant_round", "round": round, "attempt": attempt, "model": model,
+                "tools": tools, "text_bytes": text.bytes(), "stop_reason": stop, "usage": usage,
             });
-            (shown, list(&["text", "calls"]))
+            (shown, list(&["text", "answer", "calls"]))
         }
         Entry::ToolResult { round, call, result } => {
             let shown = json!({
                 "run": run_id, "kind": "tool_result", "round": round, "call": call, "result": result_name(result),
             });
-            (shown, list(&["output"]))
+            (shown, list(&["result"]))
         }
     }
 }

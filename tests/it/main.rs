@@ -25,6 +25,7 @@ mod model_server;
 mod pinned;
 mod posture;
 mod process;
+mod projection;
 mod property;
 mod provider;
 mod quarantine;
