@@ -62,6 +62,10 @@ impl App {
         self.shutdown.send_replace(true);
     }
 
+    fn is_going_down(&self) -> bool {
+        *self.shutdown.borrow()
+    }
+
     /// Resolves when the server is to go down.
     pub async fn going_down(&self) {
         let mut shutdown = self.shutdown.subscribe();

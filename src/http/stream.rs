@@ -125,7 +125,7 @@ impl Stream {
             return Some(OPENING);
         }
         loop {
-            if self.left == Some(0) {
+            if self.left == Some(0) || self.app.is_going_down() {
                 return None;
             }
             match self.read().await {

@@ -37,6 +37,7 @@ mod secret;
 mod size;
 mod store;
 mod story;
+mod stream;
 mod task;
 mod unbegun;
 mod walk;
