@@ -35,7 +35,7 @@ struct Globals {
     #[arg(long, global = true, env = "HOLON_HOME", value_name = "DIR")]
     home: Option<PathBuf>,
     /// A server to talk to, instead of the one in the home: http://HOST:PORT
-    #[arg(long, global = true, env = "HOLON_SERVER", value_name = "URL")]
+    #[arg(long, global = true, env = "HOLON_SERVER", value_name = "URL", value_parser = server)]
     server: Option<String>,
     /// The control token of the server.
     #[arg(long, global = true, env = "HOLON_CONTROL_TOKEN", hide_env_values = true, value_name = "TOKEN")]
@@ -68,7 +68,12 @@ enum Verb {
     Ledger(ledger::LedgerVerb),
     /// Hold one command, so that it outlives the runtime.
     #[command(hide = true)]
-    Supervise { folder: PathBuf },
+    Supervise {
+        folder: PathBuf,
+        /// The soft limit of open files that the command gets.
+        #[arg(long)]
+        descriptors: Option<u64>,
+    },
 }
 
 /// Why a verb did not do what it was asked. Each kind has its exit code.
@@ -90,6 +95,14 @@ enum Failure {
     /// The answer was printed, and it is one of failure.
     #[error("the run failed")]
     RunFailed,
+}
+
+fn server(text: &str) -> Result<String, String> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text.to_owned()),
+        Ok(_) => Err("a server is named by http://HOST:PORT".into()),
+        Err(error) => Err(format!("{error}; a server is named by http://HOST:PORT")),
+    }
 }
 
 type Outcome = Result<(), Failure>;
@@ -154,8 +167,8 @@ impl Globals {
 /// Parses the arguments and does what they ask.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Verb::Supervise { folder } = &cli.verb {
-        return crate::runtime::process::supervise(folder);
+    if let Verb::Supervise { folder, descriptors } = &cli.verb {
+        return crate::runtime::process::supervise(folder, *descriptors);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = match runtime {

@@ -12,6 +12,7 @@ use crate::runtime::settings::Settings;
 use crate::runtime::source::Source;
 use crate::words::hash::Hash;
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -92,6 +93,7 @@ pub(super) async fn start(
     };
     let (store, boot) = home.open_store()?;
     let processes = Processes::new(&paths.runs(), None).map_err(|error| failed("the run folders", &error))?;
+    let processes = processes.with_descriptors(raise_descriptors());
     let mut settings = Settings::new(
         config.default_agent(runtime.default_agent.as_deref())?,
         config.workspace(runtime.workspace.as_deref())?,
@@ -134,6 +136,18 @@ impl Running {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(failed("serving", &error)),
             Err(error) => Err(failed("serving", &error)),
+        }
+    }
+}
+
+/// Opens as many files as this process may: each subscriber is one. Answers the limit before, which is the commands'.
+fn raise_descriptors() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => current,
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+            None
         }
     }
 }

@@ -32,6 +32,7 @@ mod quarantine;
 mod replay;
 mod run;
 mod sample;
+mod scale;
 mod schema;
 mod secret;
 mod size;

@@ -36,6 +36,8 @@ use std::process::{Child, Command, Stdio};
 pub struct Processes {
     run_root: PathBuf,
     program: PathBuf,
+    /// The soft limit of open files that commands get; this process's own when it is not given.
+    descriptors: Option<u64>,
 }
 
 /// What became of an execution.
@@ -94,7 +96,13 @@ impl Processes {
     pub fn new(run_root: &Path, program: Option<&Path>) -> io::Result<Self> {
         keep_descriptors_to_ourselves()?;
         let program = program.map_or_else(std::env::current_exe, std::path::absolute)?;
-        Ok(Self { run_root: std::path::absolute(run_root)?, program })
+        Ok(Self { run_root: std::path::absolute(run_root)?, program, descriptors: None })
+    }
+
+    /// Gives commands a soft limit of open files other than this process's own.
+    #[must_use]
+    pub fn with_descriptors(self, soft: Option<u64>) -> Self {
+        Self { descriptors: soft, ..self }
     }
 
     /// Starts a supervisor for `spec`. `name` is a plain file name that is not in use.
@@ -117,6 +125,9 @@ impl Processes {
         let log = File::create_new(folder.log()).map_err(FolderError::io(&folder.log()))?;
         let mut command = Command::new(&self.program);
         command.arg("supervise").arg(folder.path()).env_clear().current_dir("/");
+        if let Some(descriptors) = self.descriptors {
+            command.arg("--descriptors").arg(descriptors.to_string());
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command.spawn().map_err(|source| LaunchError::Spawn { program: self.program.clone(), source })
     }

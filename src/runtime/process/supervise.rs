@@ -50,9 +50,10 @@ enum StartError {
 /// Runs what `folder` asks for, if nobody has claimed it, and records how it ended.
 ///
 /// The signals, the session and the children of the whole process become the supervisor's: it has nothing else to do.
+/// `descriptors` is the soft limit of open files that the command gets.
 #[must_use]
-pub fn supervise(folder: &Path) -> ExitCode {
-    match run(folder) {
+pub fn supervise(folder: &Path, descriptors: Option<u64>) -> ExitCode {
+    match limit_descriptors(descriptors).and_then(|()| run(folder)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log(format_args!("holon supervise {}: {error}", folder.display()));
@@ -65,6 +66,14 @@ pub fn supervise(folder: &Path) -> ExitCode {
 /// command goes on.
 pub(super) fn log(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The daemon may have raised its own limit, which programs that use `select` cannot bear.
+fn limit_descriptors(soft: Option<u64>) -> Result<(), SuperviseError> {
+    let Some(soft) = soft else { return Ok(()) };
+    let maximum = sys::getrlimit(sys::Resource::Nofile).maximum;
+    let limited = sys::setrlimit(sys::Resource::Nofile, sys::Rlimit { current: Some(soft), maximum });
+    limited.map_err(SuperviseError::system("limiting the open files"))
 }
 
 fn run(path: &Path) -> Result<(), SuperviseError> {
