@@ -2,6 +2,7 @@
 
 use crate::wire::problem::Problem;
 use futures::{Stream, StreamExt};
+use reqwest::header::LINK;
 use reqwest::{Method, Response};
 use serde_json::Value;
 use sse_stream::SseStream;
@@ -72,6 +73,18 @@ impl Client {
         read(self.send(Method::GET, path, None).await?).await
     }
 
+    /// All entries of a list, page after page.
+    pub async fn list(&self, path: &str) -> Result<Vec<Value>, ClientError> {
+        let mut entries = Vec::new();
+        let mut next = Some(path.to_owned());
+        while let Some(path) = next {
+            let response = accepted(self.send(Method::GET, &path, None).await?).await?;
+            next = response.headers().get(LINK).and_then(|link| next_page(link.to_str().ok()?));
+            entries.extend(response.json::<Vec<Value>>().await.map_err(unreadable)?);
+        }
+        Ok(entries)
+    }
+
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         read(self.send(Method::POST, path, Some(body)).await?).await
     }
@@ -104,11 +117,17 @@ impl Client {
 }
 
 fn event(frame: sse_stream::Sse) -> Result<StreamedEvent, ClientError> {
-    let unreadable = |reason: &str| ClientError::Unreadable(format!("a stream's frame {reason}"));
-    let seq = frame.id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| unreadable("has no event_seq"))?;
+    let odd = |reason: &str| ClientError::Unreadable(format!("a stream's frame {reason}"));
+    let seq = frame.id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| odd("has no event_seq"))?;
     let data = serde_json::from_str(frame.data.as_deref().unwrap_or_default());
-    let data = data.map_err(|error| unreadable(&error.to_string()))?;
+    let data = data.map_err(|error| odd(&error.to_string()))?;
     Ok(StreamedEvent { seq, kind: frame.event.unwrap_or_default(), data })
+}
+
+/// The path of the page that follows, from a `Link` as our server writes it.
+fn next_page(link: &str) -> Option<String> {
+    let (path, relation) = link.strip_prefix('<')?.split_once('>')?;
+    (relation.trim() == "; rel=\"next\"").then(|| path.to_owned())
 }
 
 /// A success passes; anything else becomes the problem that it tells.
@@ -117,7 +136,7 @@ async fn accepted(response: Response) -> Result<Response, ClientError> {
     if status.is_success() {
         return Ok(response);
     }
-    let text = response.text().await.map_err(|error| ClientError::Unreadable(error.to_string()))?;
+    let text = response.text().await.map_err(unreadable)?;
     let problem = serde_json::from_str(&text).unwrap_or_else(|_| {
         Problem::new(status.as_u16(), "unknown", format!("the server answered HTTP {status}: {text}"))
     });
@@ -125,7 +144,12 @@ async fn accepted(response: Response) -> Result<Response, ClientError> {
 }
 
 async fn read(response: Response) -> Result<Value, ClientError> {
-    accepted(response).await?.json().await.map_err(|error| ClientError::Unreadable(error.to_string()))
+    accepted(response).await?.json().await.map_err(unreadable)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
+fn unreadable(error: reqwest::Error) -> ClientError {
+    ClientError::Unreadable(error.to_string())
 }
 
 fn unreachable(address: &Address, error: &reqwest::Error) -> ClientError {

@@ -2,14 +2,15 @@
 
 use super::{Globals, Outcome, print};
 use crate::client::Client;
+use crate::words::id::AgentId;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 #[derive(Args)]
 pub(super) struct AgentArg {
     /// The agent; the default agent when not given.
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
+    #[arg(long, value_name = "ID", value_parser = AgentId::parse)]
+    agent: Option<AgentId>,
 }
 
 #[derive(Args)]
@@ -24,14 +25,24 @@ pub(super) enum AgentVerb {
     /// All agents, and what each is doing.
     List,
     /// Make an agent.
-    Create { id: String },
+    Create {
+        #[arg(value_parser = AgentId::chosen)]
+        id: AgentId,
+    },
     /// Let the scheduler run an agent.
-    Start { id: Option<String> },
+    Start {
+        #[arg(value_parser = AgentId::parse)]
+        id: Option<AgentId>,
+    },
     /// Abort the run, interrupt the commands, keep the queue.
-    Stop { id: Option<String> },
+    Stop {
+        #[arg(value_parser = AgentId::parse)]
+        id: Option<AgentId>,
+    },
     /// Abort the run that is under way.
     Abort {
-        id: Option<String>,
+        #[arg(value_parser = AgentId::parse)]
+        id: Option<AgentId>,
         /// Only if this is the run.
         #[arg(long, value_name = "RUN")]
         run_id: Option<String>,
@@ -49,10 +60,10 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
             let record = client.post(&format!("/control/agents/{id}/create"), &json!({})).await?;
             done(globals, &record, &format!("{id} is there"))
         }
-        AgentVerb::Start { id } => control(globals, &client, id.as_deref(), "start").await,
-        AgentVerb::Stop { id } => control(globals, &client, id.as_deref(), "stop").await,
+        AgentVerb::Start { id } => control(globals, &client, id.as_ref(), "start").await,
+        AgentVerb::Stop { id } => control(globals, &client, id.as_ref(), "stop").await,
         AgentVerb::Abort { id, run_id, idle } => {
-            let id = named(&client, id.as_deref()).await?;
+            let id = named(&client, id.as_ref()).await?;
             let mode = if *idle { "idle_after_abort" } else { "stop_after_abort" };
             let mut body = json!({"mode": mode});
             if let Some(run) = run_id {
@@ -66,9 +77,9 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
 }
 
 async fn list(globals: &Globals, client: &Client) -> Outcome {
-    let agents = client.get("/agents/list").await?;
+    let agents = client.list("/agents/list").await?;
     if globals.json {
-        print::json(&agents);
+        print::json(&Value::Array(agents));
         return Ok(());
     }
     let row = |agent: &Value| {
@@ -80,12 +91,12 @@ async fn list(globals: &Globals, client: &Client) -> Outcome {
             print::text(&agent["current_run_id"]),
         ]
     };
-    let rows: Vec<_> = agents.as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
+    let rows: Vec<_> = agents.iter().map(row).collect();
     print::table(&["AGENT", "POSTURE", "REASON", "PENDING", "RUN"], &rows);
     Ok(())
 }
 
-async fn control(globals: &Globals, client: &Client, id: Option<&str>, action: &str) -> Outcome {
+async fn control(globals: &Globals, client: &Client, id: Option<&AgentId>, action: &str) -> Outcome {
     let id = named(client, id).await?;
     let answer = client.post(&format!("/control/agents/{id}/control"), &json!({"action": action})).await?;
     let word = if action == "start" { "started" } else { "stopped" };
@@ -94,7 +105,7 @@ async fn control(globals: &Globals, client: &Client, id: Option<&str>, action: &
 
 pub(super) async fn prompt(globals: &Globals, args: &PromptArgs) -> Outcome {
     let client = globals.client()?;
-    let id = named(&client, args.agent.agent.as_deref()).await?;
+    let id = named(&client, args.agent.agent.as_ref()).await?;
     let answer = client.post(&format!("/control/agents/{id}/prompt"), &json!({"text": args.text})).await?;
     let text = format!("{} of {id} waits", print::text(&answer["message_id"]));
     done(globals, &answer, &text)
@@ -102,7 +113,7 @@ pub(super) async fn prompt(globals: &Globals, args: &PromptArgs) -> Outcome {
 
 pub(super) async fn status(globals: &Globals, args: &AgentArg) -> Outcome {
     let client = globals.client()?;
-    let id = named(&client, args.agent.as_deref()).await?;
+    let id = named(&client, args.agent.as_ref()).await?;
     let summary = client.get(&format!("/agents/{id}/status")).await?;
     if globals.json {
         print::json(&summary);
@@ -128,9 +139,9 @@ pub(super) async fn status(globals: &Globals, args: &AgentArg) -> Outcome {
 }
 
 /// The agent that is meant.
-pub(super) async fn named(client: &Client, id: Option<&str>) -> Result<String, super::Failure> {
+pub(super) async fn named(client: &Client, id: Option<&AgentId>) -> Result<String, super::Failure> {
     match id {
-        Some(id) => Ok(id.to_owned()),
+        Some(id) => Ok(id.to_string()),
         None => Ok(print::text(&client.get("/").await?["default_agent"])),
     }
 }

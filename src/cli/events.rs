@@ -1,64 +1,73 @@
 //! `holon events`: the record of an agent, as far back as it goes, and on as it grows.
 
 use super::agent::named;
-use super::{Globals, Outcome, print};
+use super::{Failure, Globals, Outcome, print};
+use crate::words::id::AgentId;
 use clap::Args;
 use futures::StreamExt;
 use serde_json::Value;
 
+/// Events shown when nothing says how many.
+const LIMIT_DEFAULT: u64 = 128;
+/// Characters of a payload on a line for people.
+const PAYLOAD_CHARS_MAX: usize = 160;
+
 #[derive(Args)]
 pub(super) struct EventsArgs {
     /// The agent; the default agent when not given.
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
+    #[arg(long, value_name = "ID", value_parser = AgentId::parse)]
+    agent: Option<AgentId>,
     /// Go on printing as events are recorded.
     #[arg(long, short)]
     follow: bool,
     /// Only events after this one.
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
-    /// How many at most: the last ones, or the first after --after.
+    /// How many at most: the first after --after, else the last ones.
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<u64>,
     /// operator, or local_debug for the raw record.
-    #[arg(long, default_value = "operator")]
+    #[arg(long, default_value = "operator", value_parser = ["operator", "local_debug"])]
     projection: String,
 }
 
 pub(super) async fn events(globals: &Globals, args: &EventsArgs) -> Outcome {
     let client = globals.client()?;
-    let id = named(&client, args.agent.as_deref()).await?;
-    let projection = &args.projection;
-    if args.follow {
-        let mut path = format!("/agents/{id}/events/stream?projection={projection}");
-        if let Some(after) = args.after {
-            path.push_str(&format!("&after_seq={after}"));
-        }
-        if let Some(limit) = args.limit {
-            path.push_str(&format!("&limit={limit}"));
-        }
-        let mut stream = client.stream(&path).await?;
-        while let Some(event) = stream.next().await {
-            show(globals, &event?.data);
-        }
+    let id = named(&client, args.agent.as_ref()).await?;
+    let ledger = client.get(&format!("/agents/{id}/ledger")).await?;
+    let head = ledger["event_seq"].as_u64().unwrap_or(0);
+    let (after, limit) = span(args, head);
+    if limit == Some(0) {
         return Ok(());
     }
-    let mut path = format!("/agents/{id}/events?projection={projection}");
-    let order = if args.after.is_some() { "asc" } else { "desc" };
-    path.push_str(&format!("&order={order}"));
-    if let Some(after) = args.after {
-        path.push_str(&format!("&after_seq={after}"));
+    let mut path = format!("/agents/{id}/events/stream?projection={}&after_seq={after}", args.projection);
+    path.extend(limit.map(|limit| format!("&limit={limit}")));
+    let mut stream = client.stream(&path).await?;
+    let mut seen = after;
+    while let Some(event) = stream.next().await {
+        let event = event?;
+        seen = event.seq;
+        show(globals, &event.data);
     }
-    if let Some(limit) = args.limit {
-        path.push_str(&format!("&limit={limit}"));
+    match limit {
+        Some(limit) if seen >= after.saturating_add(limit) => Ok(()),
+        _ => Err(Failure::refused(
+            format!("the server ended the stream after event {seen}"),
+            &format!("go on with --after {seen} when it runs again"),
+        )),
     }
-    let page = client.get(&path).await?;
-    let mut shown: Vec<&Value> = page["events"].as_array().map(Vec::as_slice).unwrap_or_default().iter().collect();
-    if order == "desc" {
-        shown.reverse();
+}
+
+/// After which event to begin, and how many to show; without an end when the ledger is followed.
+fn span(args: &EventsArgs, head: u64) -> (u64, Option<u64>) {
+    if args.follow {
+        return (args.after.unwrap_or(head), args.limit);
     }
-    shown.into_iter().for_each(|event| show(globals, event));
-    Ok(())
+    let first = head.saturating_sub(args.limit.unwrap_or(LIMIT_DEFAULT));
+    let after = args.after.unwrap_or(first);
+    // One beyond the head is asked for all the same: the server says where the head is.
+    let there = if after > head { 1 } else { head - after };
+    (after, Some(args.limit.unwrap_or(there).min(there)))
 }
 
 fn show(globals: &Globals, event: &Value) {
@@ -66,5 +75,6 @@ fn show(globals: &Globals, event: &Value) {
         return print::json_line(event);
     }
     let (seq, time, kind) = (print::text(&event["event_seq"]), print::text(&event["ts"]), print::text(&event["type"]));
-    print::data(&format!("{seq:>6}  {time}  {kind:<22} {}", event["payload"]));
+    let payload = print::cut(&event["payload"].to_string(), PAYLOAD_CHARS_MAX);
+    print::data(&format!("{seq:>6}  {time}  {kind:<22} {payload}"));
 }

@@ -62,6 +62,14 @@ pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) {
     }
 }
 
+/// A text that fits a line: cut where it is longer.
+pub(super) fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// The text of a member; empty when it is null or not there.
 pub(super) fn text(value: &Value) -> String {
     match value {

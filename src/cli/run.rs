@@ -1,8 +1,10 @@
 //! `holon run`: one prompt, one answer, one exit code.
 
+use super::agent::named;
 use super::serve::{self, RuntimeArgs};
 use super::{Failure, Globals, Outcome, print};
 use crate::client::{Address, Client, StreamedEvent};
+use crate::words::id::AgentId;
 use clap::Args;
 use futures::{Stream, StreamExt};
 use serde_json::{Value, json};
@@ -14,8 +16,8 @@ pub(super) struct RunArgs {
     /// The prompt: a text, the name of a file that holds it, or - for standard input.
     prompt: String,
     /// The agent to ask; the default agent when not given.
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
+    #[arg(long, value_name = "ID", value_parser = AgentId::parse)]
+    agent: Option<AgentId>,
     #[command(flatten)]
     runtime: RuntimeArgs,
 }
@@ -33,11 +35,11 @@ pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
     let socket = globals.paths(&config).socket();
     if globals.server.is_some() || Client::answers(&socket).await {
         let client = globals.client()?;
-        return told(globals, ask(&client, args.agent.as_deref(), &text).await?);
+        return told(globals, ask(&client, args.agent.as_ref(), &text).await?);
     }
     let running = serve::start(globals, &args.runtime, None).await?;
     let client = Client::new(Address::Socket(running.app.place.socket.clone()), None)?;
-    let answer = ask(&client, args.agent.as_deref(), &text).await;
+    let answer = ask(&client, args.agent.as_ref(), &text).await;
     running.stop().await?;
     told(globals, answer?)
 }
@@ -56,11 +58,8 @@ fn prompt(argument: &str) -> Result<String, Failure> {
     Ok(argument.to_owned())
 }
 
-async fn ask(client: &Client, agent: Option<&str>, text: &str) -> Result<Answer, Failure> {
-    let agent = match agent {
-        Some(agent) => agent.to_owned(),
-        None => print::text(&client.get("/").await?["default_agent"]),
-    };
+async fn ask(client: &Client, agent: Option<&AgentId>, text: &str) -> Result<Answer, Failure> {
+    let agent = named(client, agent).await?;
     let head = client.get(&format!("/agents/{agent}/ledger")).await?["event_seq"].clone();
     let sent = client.post(&format!("/control/agents/{agent}/prompt"), &json!({"text": text})).await?;
     let message = print::text(&sent["message_id"]);

@@ -4,6 +4,7 @@ mod abort;
 mod ask;
 mod auth;
 mod body;
+mod cli;
 mod codec;
 mod context;
 mod crash;
