@@ -181,6 +181,11 @@ impl CommandRun {
     }
 }
 
+/// What a command's absence is recorded with has its bound, whatever a path was like.
+fn not_started(reason: &str) -> Exit {
+    Exit::NotStarted(excerpt(reason, EXCERPT_BYTES_MAX).to_owned())
+}
+
 pub(in crate::runtime) fn shown_bytes_max(tokens: u32) -> usize {
     (u64::from(tokens) * BYTES_PER_TOKEN) as usize
 }
