@@ -148,9 +148,9 @@ pub(super) async fn named(client: &Client, id: Option<&AgentId>) -> Result<Strin
 
 fn done(globals: &Globals, answer: &Value, text: &str) -> Outcome {
     if globals.json {
-        print::json(answer)
+        print::json(answer);
     } else {
-        print::data(text)
+        print::data(text);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Configuration: flag over environment over file over default.
 
+use crate::ledger::home::Paths;
 use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs};
 use crate::runtime::model::remote::ProviderConfig;
 use crate::words::id::AgentId;
@@ -48,7 +49,7 @@ pub(super) enum ConfigError {
 }
 
 impl ConfigError {
-    pub fn hint(&self) -> &'static str {
+    pub(super) fn hint(&self) -> &'static str {
         match self {
             Self::NoHome => "set HOLON_HOME, or use --home DIR",
             Self::File { .. } => "mend the file, or remove it to use the defaults",
@@ -59,8 +60,12 @@ impl ConfigError {
 }
 
 impl Config {
+    pub(super) fn paths(&self) -> Paths {
+        Paths::new(self.home.clone())
+    }
+
     /// Reads the home's file, if there is one.
-    pub fn load(home: Option<&Path>) -> Result<Self, ConfigError> {
+    pub(super) fn load(home: Option<&Path>) -> Result<Self, ConfigError> {
         let home = match home {
             Some(home) => home.to_owned(),
             None => default_home()?,
@@ -76,29 +81,33 @@ impl Config {
     }
 
     /// The chosen model, then its fallbacks.
-    pub fn models(&self, flag: Option<&str>) -> Vec<String> {
+    pub(super) fn models(&self, flag: Option<&str>) -> Vec<String> {
         let chosen = flag.or(self.file.model.as_deref()).unwrap_or(MODEL_DEFAULT).to_owned();
         let fallbacks = self.file.fallbacks.iter().filter(|fallback| **fallback != chosen).cloned();
         std::iter::once(chosen.clone()).chain(fallbacks).collect()
     }
 
-    pub fn listen(&self, flag: Option<&str>) -> String {
+    pub(super) fn listen(&self, flag: Option<&str>) -> String {
         flag.or(self.file.listen.as_deref()).unwrap_or(LISTEN_DEFAULT).to_owned()
     }
 
-    pub fn default_agent(&self, flag: Option<&str>) -> Result<AgentId, ConfigError> {
+    pub(super) fn default_agent(&self, flag: Option<&str>) -> Result<AgentId, ConfigError> {
         let id = flag.or(self.file.default_agent.as_deref()).unwrap_or(AGENT_DEFAULT);
         AgentId::chosen(id).map_err(|error| ConfigError::Agent { id: id.into(), reason: error.to_string() })
     }
 
     /// The folder the default agent works in: where we were started, unless something names another.
-    pub fn workspace(&self, flag: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    pub(super) fn workspace(&self, flag: Option<&Path>) -> Result<PathBuf, ConfigError> {
         let path = flag.or(self.file.workspace.as_deref()).unwrap_or(Path::new("."));
         let fault = |error: std::io::Error| ConfigError::File { path: path.to_owned(), reason: error.to_string() };
         path.canonicalize().map_err(fault)
     }
 
-    pub fn control_token(&self, flag: Option<&str>, flag_file: Option<&Path>) -> Result<Option<String>, ConfigError> {
+    pub(super) fn control_token(
+        &self,
+        flag: Option<&str>,
+        flag_file: Option<&Path>,
+    ) -> Result<Option<String>, ConfigError> {
         let given = match (flag, flag_file) {
             (Some(token), _) => Some(token.to_owned()),
             (None, Some(path)) => {
@@ -110,12 +119,12 @@ impl Config {
         Ok(given.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()))
     }
 
-    pub fn command_environment(&self) -> Vec<String> {
+    pub(super) fn command_environment(&self) -> Vec<String> {
         self.file.command_environment.clone()
     }
 
     /// Providers from the file and the environment.
-    pub fn providers(&self) -> Result<Vec<ProviderConfig>, ConfigError> {
+    pub(super) fn providers(&self) -> Result<Vec<ProviderConfig>, ConfigError> {
         // A variable that is not text is none that we read.
         let environment =
             std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));

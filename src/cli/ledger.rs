@@ -51,7 +51,7 @@ pub(super) async fn dispatch(globals: &Globals, verb: &LedgerVerb) -> Outcome {
 
 async fn source(globals: &Globals) -> Result<Source, Failure> {
     let config = globals.config()?;
-    let paths = globals.paths(&config);
+    let paths = config.paths();
     if globals.server.is_some() || Client::answers(&paths.socket()).await {
         return Ok(Source::Server(globals.client()?));
     }

@@ -12,7 +12,7 @@ mod run;
 mod serve;
 
 use crate::client::{Address, Client, ClientError};
-use crate::ledger::home::{HomeError, Paths};
+use crate::ledger::home::HomeError;
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError};
 use std::path::PathBuf;
@@ -141,10 +141,6 @@ impl Failure {
 }
 
 impl Globals {
-    fn paths(&self, config: &Config) -> Paths {
-        Paths::new(config.home.clone())
-    }
-
     fn config(&self) -> Result<Config, Failure> {
         Ok(Config::load(self.home.as_deref())?)
     }
@@ -154,7 +150,7 @@ impl Globals {
         let config = self.config()?;
         let address = match &self.server {
             Some(url) => Address::Url(url.clone()),
-            None => Address::Socket(self.paths(&config).socket()),
+            None => Address::Socket(config.paths().socket()),
         };
         Ok(Client::new(address, self.control_token(&config)?)?)
     }

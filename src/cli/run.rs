@@ -32,7 +32,7 @@ pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
     serve::log();
     let text = prompt(&args.prompt)?;
     let config = globals.config()?;
-    let socket = globals.paths(&config).socket();
+    let socket = config.paths().socket();
     if globals.server.is_some() || Client::answers(&socket).await {
         let client = globals.client()?;
         return told(globals, ask(&client, args.agent.as_ref(), &text).await?);

@@ -127,7 +127,7 @@ pub(super) async fn start(
 
 impl Running {
     /// Ends the surfaces, then the runtime. Commands go on.
-    pub async fn stop(self) -> Outcome {
+    pub(super) async fn stop(self) -> Outcome {
         self.app.shut_down();
         let served = self.server.await;
         drop(self.app);

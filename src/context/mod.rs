@@ -216,7 +216,8 @@ impl Making<'_> {
             return Err(PromptError::TooLong { bytes });
         }
         let tools = tools_blob(&tools::schemas());
-        let (tools_hash, keeps) = (tools.hash, turn.sections.len() as u32);
+        let keeps = u32::try_from(turn.sections.len()).expect("a prompt has its bound");
+        let tools_hash = tools.hash;
         self.blobs.push(tools);
         let request = request_hash(&sections, tools_hash, turn.policy.output_tokens_per_round_max);
         Ok(Prompt { keeps, added: self.added, blobs: self.blobs, tools: tools_hash, request, interjections })

@@ -21,7 +21,7 @@ pub struct FieldRow {
 
 /// A type that events are made of.
 #[derive(Clone, Copy, Debug)]
-pub struct ShapeRow {
+pub(super) struct ShapeRow {
     pub name: &'static str,
     /// `struct`: the parts follow each other. `enum`: one of the parts, numbered from 0 in this order.
     pub form: &'static str,

@@ -97,7 +97,7 @@ fn calls(state: &AgentState) -> Option<(&Turn, &Calls)> {
 
 fn lanes_agree(state: &AgentState) -> bool {
     let queue = &state.queue;
-    let listed: usize = queue.lanes.iter().map(|lane| lane.len()).sum();
+    let listed: usize = queue.lanes.iter().map(std::collections::BTreeSet::len).sum();
     listed == queue.waiting.len()
         && queue.waiting.iter().all(|(id, queued)| queue.lanes[rank(queued.lane)].contains(id))
 }

@@ -11,7 +11,7 @@ use crate::words::limit::AUTH_FAILURES_PER_MINUTE_MAX;
 use crate::words::time::Timestamp;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Auth {
 
     fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(token) = self.token else { return true };
-        let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+        let given = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let given = given.and_then(|value| value.split_at_checked(7));
         let scheme_fits = |scheme: &[u8]| scheme.eq_ignore_ascii_case(b"bearer ");
         given.is_some_and(|(scheme, given)| {

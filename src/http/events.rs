@@ -110,7 +110,7 @@ impl Span {
     }
 
     fn len(self) -> usize {
-        (self.to + 1).saturating_sub(self.from) as usize
+        usize::try_from((self.to + 1).saturating_sub(self.from)).unwrap_or(usize::MAX)
     }
 }
 

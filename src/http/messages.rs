@@ -67,22 +67,18 @@ async fn take_in(
     key: Option<RequestKey>,
 ) -> Reply {
     let request = Request { command: QueueCommand::Enqueue(new).into(), cause, key };
-    match app.handle.submit(id, request, blob.into_iter().collect()).await? {
-        Answer::Message(message) => Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message}))),
-        other => Err(unexpected(&other)),
-    }
+    let answer = app.handle.submit(id, request, blob.into_iter().collect()).await?;
+    let Answer::Message(message) = answer else { return Err(unexpected(&answer)) };
+    Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))
 }
 
 async fn wake(State(app): State<Shared>, Agent(id): Agent, body: Body<WakeBody>) -> Reply {
     let command = WaitingCommand::Wake(body.value.into()).into();
     let request = Request { command, cause: Cause::Operator, key: body.key };
-    match app.handle.submit(&id, request, Vec::new()).await? {
-        Answer::Woken { disposition, message } => {
-            let name = disposition.name();
-            Ok(Json(json!({"ok": true, "agent_id": id, "disposition": name, "message_id": message})))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let answer = app.handle.submit(&id, request, Vec::new()).await?;
+    let Answer::Woken { disposition, message } = answer else { return Err(unexpected(&answer)) };
+    let name = disposition.name();
+    Ok(Json(json!({"ok": true, "agent_id": id, "disposition": name, "message_id": message})))
 }
 
 /// A key that answered another kind of request: its fingerprint would have to be the same.
@@ -194,8 +190,6 @@ fn first_brief_after(store: &dyn Store, id: &AgentId, seq: EventSeq) -> Result<u
 }
 
 fn outcome(event: Event) -> Option<MessageOutcome> {
-    match event {
-        Event::Queue(QueueEvent::Settled(settled)) => Some(settled.outcome),
-        _ => None,
-    }
+    let Event::Queue(QueueEvent::Settled(settled)) = event else { return None };
+    Some(settled.outcome)
 }

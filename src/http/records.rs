@@ -158,8 +158,7 @@ async fn body(app: &Shared, id: &AgentId, message: MessageId) -> Result<Option<C
         let seq = open.get(&message).copied().or(row.map(|row| row.first));
         seq.map_or(Ok(None), |seq| reader::event(store, &ledger_id, seq))
     });
-    Ok(event.await?.and_then(|event| match event.envelope.event {
-        Event::Queue(QueueEvent::Enqueued(message)) => Some(message.body),
-        _ => None,
-    }))
+    let Some(event) = event.await? else { return Ok(None) };
+    let Event::Queue(QueueEvent::Enqueued(message)) = event.envelope.event else { return Ok(None) };
+    Ok(Some(message.body))
 }

@@ -20,11 +20,11 @@ pub(super) type Reply = Result<Json<Value>, Failure>;
 const RETRY_AFTER_SECONDS: u64 = 1;
 
 impl Failure {
-    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         Self(Problem::new(status.as_u16(), code, detail))
     }
 
-    pub fn hint(self, hint: &str) -> Self {
+    pub(super) fn hint(self, hint: &str) -> Self {
         Self(self.0.hint(hint))
     }
 }

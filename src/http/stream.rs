@@ -88,7 +88,7 @@ impl Frames {
 }
 
 impl Stream {
-    pub fn open(
+    pub(super) fn open(
         app: &Shared,
         agent: AgentId,
         after: EventSeq,
@@ -112,7 +112,7 @@ impl Stream {
     }
 
     /// The frames as they come; ends with the limit, or when the ledger cannot be read.
-    pub fn frames(self) -> impl FrameStream<Item = Result<Bytes, Infallible>> {
+    pub(super) fn frames(self) -> impl FrameStream<Item = Result<Bytes, Infallible>> {
         futures::stream::unfold(self, |mut this| async move {
             let frames = this.next().await?;
             Some((Ok(frames), this))
@@ -153,7 +153,10 @@ impl Stream {
     async fn read(&mut self) -> Result<Option<Bytes>, Failure> {
         let chunk = match self.left {
             // A limited stream may end within a chunk, so it renders its own.
-            Some(left) => self.render(left.min(STREAM_CHUNK_EVENTS as u64) as usize).await?,
+            Some(left) => {
+                let events = usize::try_from(left).map_or(STREAM_CHUNK_EVENTS, |left| left.min(STREAM_CHUNK_EVENTS));
+                self.render(events).await?
+            }
             None => self.shared().await?,
         };
         let Some(chunk) = chunk else { return Ok(None) };

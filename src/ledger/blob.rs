@@ -97,10 +97,7 @@ impl Blobs {
 }
 
 fn unread(hash: Hash, error: io::Error) -> BlobError {
-    match error.kind() {
-        io::ErrorKind::NotFound => BlobError::Missing(hash),
-        _ => BlobError::Io { hash, error },
-    }
+    if error.kind() == io::ErrorKind::NotFound { BlobError::Missing(hash) } else { BlobError::Io { hash, error } }
 }
 
 fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {

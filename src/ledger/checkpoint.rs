@@ -17,16 +17,13 @@ struct Header {
     own: Hash,
 }
 
-const HEADER_BYTES_MAX: usize = 128;
-
 /// The checkpoint of `state`, whose ledger is at `head`.
 pub fn encode(state: &AgentState, head: Head) -> Vec<u8> {
     assert_eq!(state.head, head.seq, "a checkpoint is of its head");
     let body = codec::to_bytes(state);
     let header = Header { fold_version: FOLD_VERSION, seq: head.seq, link: head.hash, own: Hash::of(&body) };
     let header = codec::to_bytes(&header);
-    assert!(header.len() <= HEADER_BYTES_MAX, "a header has its bound");
-    let mut bytes = vec![header.len() as u8];
+    let mut bytes = vec![u8::try_from(header.len()).expect("a header is short")];
     bytes.extend_from_slice(&header);
     bytes.extend_from_slice(&body);
     bytes

@@ -114,8 +114,9 @@ impl Store for MemoryStore {
     fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError> {
         let mut records = Records::default();
         if let Some(ledger) = self.tables().ledgers.get(agent) {
-            let end = ledger.records.len().min(until.0 as usize);
-            let start = end.min(after.0 as usize);
+            let index = |seq: EventSeq| usize::try_from(seq.0).unwrap_or(usize::MAX);
+            let end = ledger.records.len().min(index(until));
+            let start = end.min(index(after));
             ledger.records[start..end].iter().for_each(|record| records.push(record));
         }
         Ok(records)

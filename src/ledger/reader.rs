@@ -12,7 +12,7 @@ use crate::words::limit::{ANCHOR_EVENTS, EVENT_BYTES_MAX};
 /// Events folded at a time, so that a long ledger needs no long buffer.
 const FOLD_CHUNK_EVENTS: u64 = 512;
 
-const _: () = assert!(FOLD_CHUNK_EVENTS as usize * EVENT_BYTES_MAX <= 128 * 1024 * 1024);
+const _: () = assert!(FOLD_CHUNK_EVENTS * EVENT_BYTES_MAX as u64 <= 128 * 1024 * 1024);
 
 /// An event with its links.
 #[derive(Clone, Debug, PartialEq, Eq)]

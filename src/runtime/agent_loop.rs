@@ -61,13 +61,16 @@ struct AgentLoop {
     going_down: bool,
 }
 
+type Reply = oneshot::Sender<Result<Answer, SubmitError>>;
+type Read = Box<dyn FnOnce(&AgentState) + Send>;
+
 /// What one commit is made of, beside its events.
 #[derive(Default)]
 struct Batch {
     staged: Staged,
     blobs: Vec<Blob>,
-    answers: Vec<(oneshot::Sender<Result<Answer, SubmitError>>, Result<Answer, Rejection>)>,
-    reads: Vec<Box<dyn FnOnce(&AgentState) + Send>>,
+    answers: Vec<(Reply, Result<Answer, Rejection>)>,
+    reads: Vec<Read>,
     /// Outcomes that are part of it. After a failed commit they are handed in again: what they tell has happened.
     outcomes: Vec<(Effect, Request, Vec<Blob>)>,
     bytes: usize,
@@ -303,7 +306,13 @@ impl AgentLoop {
                 Some(Request::new(TurnCommand::FailAttempt { run, attempt, error }, Cause::Run(run)))
             }
             Effect::PrepareRound { run, round } => Some(unusable(run, round, "prompt_failed", &"a fault of ours").0),
-            _ => None,
+            Effect::StartTurn
+            | Effect::BeginAttempt { .. }
+            | Effect::StartTask { .. }
+            | Effect::RunTask { .. }
+            | Effect::StopTask { .. }
+            | Effect::PromoteTask { .. }
+            | Effect::ReadTask { .. } => None,
         }
     }
 

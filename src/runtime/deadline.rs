@@ -14,7 +14,7 @@ const REREAD: Duration = Duration::from_secs(30);
 
 /// When which agent is to be woken.
 #[derive(Clone, Default)]
-pub struct Deadlines {
+pub(super) struct Deadlines {
     wheel: Arc<Mutex<Wheel>>,
     changed: Arc<Notify>,
 }
@@ -27,7 +27,7 @@ struct Wheel {
 
 impl Deadlines {
     /// Sets or clears the one deadline of an agent.
-    pub fn set(&self, agent: &AgentId, deadline: Option<Timestamp>) {
+    pub(super) fn set(&self, agent: &AgentId, deadline: Option<Timestamp>) {
         let mut wheel = self.wheel();
         let before = match deadline {
             Some(at) => wheel.by_agent.insert(agent.clone(), at),
@@ -46,7 +46,7 @@ impl Deadlines {
     }
 
     /// Calls `wake` for each agent whose time has come, for as long as it is polled.
-    pub async fn run(&self, source: &Source, wake: impl Fn(AgentId)) {
+    pub(super) async fn run(&self, source: &Source, wake: impl Fn(AgentId)) {
         loop {
             let now = source.now();
             let (due, next) = self.take_due(now);

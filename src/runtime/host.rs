@@ -92,7 +92,7 @@ pub(super) struct Received {
 
 impl Received {
     /// Counts a submission as taken out.
-    pub fn taken(&self) {
+    pub(super) fn taken(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -127,6 +127,7 @@ impl Host {
     pub async fn shutdown(self) {
         let shared = self.handle.shared.clone();
         shared.shutting_down.store(true, Ordering::SeqCst);
+        #[expect(clippy::disallowed_methods, reason = "all of them are told, in any order")]
         let inboxes: Vec<Inbox> = shared.awake().values().cloned().collect();
         for inbox in inboxes {
             // A loop that has just ended needs no telling.
@@ -189,7 +190,7 @@ impl Shared {
     }
 
     /// Hands mail to an agent's loop, waking the agent if it sleeps.
-    pub fn post(self: &Arc<Self>, agent: &AgentId, mail: Mail) -> Result<(), SubmitError> {
+    pub(super) fn post(self: &Arc<Self>, agent: &AgentId, mail: Mail) -> Result<(), SubmitError> {
         if let Some(reason) = self.quarantine_of(agent) {
             return Err(SubmitError::Quarantined { agent: agent.clone(), reason });
         }
@@ -206,14 +207,14 @@ impl Shared {
     }
 
     /// Hands mail to an agent's loop if it has one.
-    pub fn post_if_awake(&self, agent: &AgentId, mail: impl FnOnce() -> Mail) -> bool {
+    pub(super) fn post_if_awake(&self, agent: &AgentId, mail: impl FnOnce() -> Mail) -> bool {
         match self.awake().get(agent) {
             Some(inbox) => inbox.mail.send(mail()).is_ok(),
             None => false,
         }
     }
 
-    pub fn is_awake(&self, agent: &AgentId) -> bool {
+    pub(super) fn is_awake(&self, agent: &AgentId) -> bool {
         self.awake().contains_key(agent)
     }
 
@@ -234,7 +235,7 @@ impl Shared {
     }
 
     /// Takes an agent with nothing to do out of the awake ones, unless mail has come.
-    pub fn retire(&self, agent: &AgentId, received: &Received) -> bool {
+    pub(super) fn retire(&self, agent: &AgentId, received: &Received) -> bool {
         let mut awake = self.awake();
         let idle = received.mail.is_empty();
         if idle {
@@ -244,7 +245,7 @@ impl Shared {
     }
 
     /// A loop has ended. One that retired left the awake ones before, and another may have taken its place since.
-    pub fn ended(&self, agent: &AgentId, retired: bool) {
+    pub(super) fn ended(&self, agent: &AgentId, retired: bool) {
         if !retired {
             self.awake().remove(agent);
         }
@@ -252,22 +253,22 @@ impl Shared {
     }
 
     /// Sets an agent apart; all others are served on.
-    pub fn set_apart(&self, agent: &AgentId, reason: String) {
+    pub(super) fn set_apart(&self, agent: &AgentId, reason: String) {
         tracing::error!(%agent, %reason, "the agent is set apart");
         self.quarantine.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.clone(), reason);
     }
 
-    pub fn quarantine_of(&self, agent: &AgentId) -> Option<String> {
+    pub(super) fn quarantine_of(&self, agent: &AgentId) -> Option<String> {
         self.quarantine.lock().unwrap_or_else(PoisonError::into_inner).get(agent).cloned()
     }
 
-    pub fn quarantined(&self) -> Vec<(AgentId, String)> {
+    pub(super) fn quarantined(&self) -> Vec<(AgentId, String)> {
         let quarantine = self.quarantine.lock().unwrap_or_else(PoisonError::into_inner);
         quarantine.iter().map(|(agent, reason)| (agent.clone(), reason.clone())).collect()
     }
 
     /// Why an agent's loop gave no answer.
-    pub fn absence(&self, agent: &AgentId) -> SubmitError {
+    pub(super) fn absence(&self, agent: &AgentId) -> SubmitError {
         match self.quarantine_of(agent) {
             Some(reason) => SubmitError::Quarantined { agent: agent.clone(), reason },
             None if self.shutting_down.load(Ordering::SeqCst) => SubmitError::ShuttingDown,
@@ -276,12 +277,12 @@ impl Shared {
     }
 
     /// An agent's durable state.
-    pub fn load(&self, agent: &AgentId) -> Result<Option<(AgentState, Head)>, SubmitError> {
+    pub(super) fn load(&self, agent: &AgentId) -> Result<Option<(AgentState, Head)>, SubmitError> {
         self.read(agent, |store| reader::load(store, agent))
     }
 
     /// Reads a ledger. Damage sets the agent apart.
-    pub fn read<T>(
+    pub(super) fn read<T>(
         &self,
         agent: &AgentId,
         read: impl FnOnce(&dyn Store) -> Result<T, ReadError>,
@@ -296,7 +297,7 @@ impl Shared {
         })
     }
 
-    pub fn occupancy(&self) -> Occupancy {
+    pub(super) fn occupancy(&self) -> Occupancy {
         Occupancy {
             agents_awake: self.awake().len(),
             turns: self.turns.occupancy(),

@@ -50,7 +50,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    pub fn command(request: Request) -> Self {
+    pub(super) fn command(request: Request) -> Self {
         Self::Command { request, blobs: Vec::new() }
     }
 }

@@ -19,6 +19,13 @@ pub mod host;
 mod mail;
 pub mod model;
 pub mod permit;
+#[allow(
+    clippy::disallowed_methods,
+    clippy::format_collect,
+    clippy::print_stderr,
+    clippy::wildcard_enum_match_arm,
+    reason = "a supervisor is a process of its own: it waits by the monotonic clock and tells its log"
+)]
 pub mod process;
 pub mod reconcile;
 pub mod settings;

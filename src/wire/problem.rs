@@ -58,6 +58,7 @@ impl Problem {
 }
 
 impl From<&Rejection> for Problem {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most rejections say all there is to say in their text")]
     fn from(rejection: &Rejection) -> Self {
         let (status, code) = code(rejection);
         let problem = Self::new(status, code, rejection.to_string());

@@ -78,8 +78,7 @@ struct Rows<'t> {
 impl Rows<'_> {
     fn number(&self, agent: &str) -> u32 {
         let table = self.transaction.open_table(table::AGENTS).expect("a table");
-        let number = table.get(agent).expect("readable").expect("the agent has a number").value();
-        number
+        table.get(agent).expect("readable").map(|number| number.value()).expect("the agent has a number")
     }
 
     fn key(&self, seq: u64) -> (u32, u64) {
@@ -89,8 +88,8 @@ impl Rows<'_> {
     /// The place of a record in the log.
     fn place(&self, agent: &str, seq: u64) -> u64 {
         let table = self.transaction.open_table(table::INDEX).expect("a table");
-        let place = table.get((self.number(agent), seq)).expect("readable").expect("the record has a place").value();
-        place
+        let place = table.get((self.number(agent), seq)).expect("readable");
+        place.map(|place| place.value()).expect("the record has a place")
     }
 
     fn set_place(&self, seq: u64, place: u64) {
@@ -107,8 +106,7 @@ impl Rows<'_> {
     fn row(&self, agent: &str, seq: u64) -> Vec<u8> {
         let place = self.place(agent, seq);
         let table = self.transaction.open_table(table::LOG).expect("a table");
-        let row = table.get(place).expect("readable").expect("the record is there").value().to_vec();
-        row
+        table.get(place).expect("readable").map(|row| row.value().to_vec()).expect("the record is there")
     }
 
     fn set_row(&self, seq: u64, row: &[u8]) {
@@ -452,9 +450,7 @@ fn a_link_kept_at_the_head_is_verified_too() {
     while author.head.seq.0 != 64 {
         let mut append = author.write();
         let [part] = &mut append.parts[..] else { panic!("one ledger") };
-        if part.head.seq.0 > 64 {
-            panic!("the author passes event 64");
-        }
+        assert!(part.head.seq.0 <= 64, "an append of the author ends at event 64");
         if part.head.seq.0 == 64 {
             part.anchors[0].hash = Hash::of(b"forged");
         }

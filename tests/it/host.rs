@@ -229,7 +229,9 @@ async fn an_idle_agent_is_unloaded_and_woken_by_whatever_comes() {
             let new = NewAgent { agent_id: agent.clone(), role: Role::Named, template: None };
             handle.submit(agent, Request::new(AgentCommand::Create(new), Cause::Operator), Vec::new()).await.unwrap();
             let answers = (0..5).map(|number| handle.submit(agent, prompt(&format!("say: {number}")), Vec::new()));
-            join_all(answers).await.into_iter().for_each(|answer| drop(answer.unwrap()));
+            join_all(answers).await.into_iter().for_each(|answer| {
+                answer.unwrap();
+            });
             assert_eq!(at_rest(&handle, agent).await, (5, 5));
         }
     });

@@ -180,7 +180,7 @@ fn request_round(turn: &Turn) -> (Request, Vec<Blob>) {
         run: turn.run,
         round: turn.round + 1,
         boot: BOOT,
-        keeps: turn.sections.len() as u32,
+        keeps: u32::try_from(turn.sections.len()).expect("few sections"),
         added: vec![section],
         tools: tools.hash,
         request: Hash::of(turn.run.to_string().as_bytes()),

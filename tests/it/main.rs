@@ -1,5 +1,14 @@
 //! The one test binary. Each module tells the stories of one subject.
 
+#![allow(
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    unreachable_pub,
+    reason = "a test may fail by a panic, and what modules share stays within this one binary"
+)]
+
 mod abort;
 mod ask;
 mod auth;

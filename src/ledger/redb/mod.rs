@@ -76,7 +76,7 @@ impl RedbStore {
     }
 
     pub fn set_number(&self, name: &str, value: u64) -> Result<(), StoreError> {
-        self.write(|transaction| Ok(table::set_number(transaction, name, value)?))
+        self.write(|transaction| table::set_number(transaction, name, value))
     }
 
     /// After the disk has failed or the engine has panicked, it reads no further until the file is opened anew.
@@ -143,7 +143,7 @@ impl RedbStore {
         match guarded(|| opener().map_err(StoreError::from)) {
             Ok(fresh) => *database = Some(Open::Writable(fresh)),
             Err(error) => {
-                tracing::error!(%error, "the store could not be opened again; the next access tries once more")
+                tracing::error!(%error, "the store could not be opened again; the next access tries once more");
             }
         }
     }
@@ -206,6 +206,7 @@ fn guarded<T>(act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreErr
 }
 
 impl From<redb::Error> for StoreError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "both enums are foreign and may grow")]
     fn from(error: redb::Error) -> Self {
         let text = error.to_string();
         match &error {

@@ -32,7 +32,7 @@ pub(in crate::runtime) struct ModelCall {
 
 impl ModelCall {
     /// The call that `attempt` names, if it is the one under way.
-    pub fn of(turns: &Turns, attempt: EventSeq, urgency: Urgency) -> Option<Self> {
+    pub(crate) fn of(turns: &Turns, attempt: EventSeq, urgency: Urgency) -> Option<Self> {
         let turn: &Turn = turns.current.as_deref()?;
         let Phase::RoundRequested(requested) = &turn.phase else { return None };
         let begun = requested.attempt.filter(|begun| begun.seq == attempt)?;
@@ -49,7 +49,7 @@ impl ModelCall {
     }
 
     /// Calls the model and says what came of it.
-    pub async fn make(self, shared: Arc<Shared>) -> What {
+    pub(crate) async fn make(self, shared: Arc<Shared>) -> What {
         let answered = self.answer(&shared).await;
         let (run, attempt) = (self.run, self.attempt);
         let recorded = match answered {

@@ -8,7 +8,7 @@ use crate::events::turn::Shown;
 use crate::fold::task::Task;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
-use crate::runtime::process::{Ended, Found, LaunchError, Running, Spec, command_environment, of_the_daemon};
+use crate::runtime::process::{Ended, Excerpt, Found, LaunchError, Running, Spec, command_environment, of_the_daemon};
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
 use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
@@ -41,7 +41,7 @@ pub(in crate::runtime) fn parse_run_name(name: &str) -> Option<(AgentId, TaskId)
 
 impl CommandRun {
     /// The run of `task` that `attempt` names. `root`: the agent's execution root.
-    pub fn of(agent: &AgentId, id: TaskId, task: &Task, attempt: EventSeq, root: PathBuf) -> Option<Self> {
+    pub(crate) fn of(agent: &AgentId, id: TaskId, task: &Task, attempt: EventSeq, root: PathBuf) -> Option<Self> {
         let begun = task.attempt.filter(|begun| begun.seq == attempt)?;
         Some(Self {
             agent: agent.clone(),
@@ -59,7 +59,7 @@ impl CommandRun {
     }
 
     /// Runs the command, or follows the one that runs, to its end.
-    pub async fn run(self, shared: Arc<Shared>) -> What {
+    pub(crate) async fn run(self, shared: Arc<Shared>) -> What {
         match self.follow(&shared).await {
             Ok(Some(ended)) => self.end(shared, ended).await,
             Ok(None) => self.begin_again(&shared),
@@ -144,7 +144,7 @@ impl CommandRun {
     fn keep(&self, shared: &Shared, ended: &Ended) -> What {
         let shown = shared.processes.output_so_far(&self.name(), self.shown_bytes_max).unwrap_or_else(|error| {
             tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be read");
-            Default::default()
+            Excerpt::default()
         });
         let cut = shown.cut || ended.cut;
         let kept = if cut { self.keep_file(shared, &ended.output) } else { None };
@@ -187,7 +187,7 @@ fn not_started(reason: &str) -> Exit {
 }
 
 pub(in crate::runtime) fn shown_bytes_max(tokens: u32) -> usize {
-    (u64::from(tokens) * BYTES_PER_TOKEN) as usize
+    usize::try_from(u64::from(tokens) * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
 }
 
 /// What a running command has written so far, as a call is shown it.
@@ -195,7 +195,7 @@ pub(in crate::runtime) async fn shown_so_far(shared: Arc<Shared>, name: String, 
     let read = move || {
         let shown = shared.processes.output_so_far(&name, shown_bytes_max(tokens)).unwrap_or_else(|error| {
             tracing::error!(name, %error, "a command's output cannot be read");
-            Default::default()
+            Excerpt::default()
         });
         let (text, blob) = Content::new(shown.text);
         let blobs = shared.blobs.keep_large(blob.into_iter().collect()).unwrap_or_else(|error| {
