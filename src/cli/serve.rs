@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -60,6 +60,8 @@ struct Listener {
 
 pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
     log();
+    // Whoever is told that we are ready may tell us to end.
+    let ends = ends();
     let running = start(globals, &args.runtime, Some(args)).await?;
     let address = running.app.place.listen.map_or_else(String::new, |address| address.to_string());
     if globals.json {
@@ -67,13 +69,10 @@ pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
     } else {
         print::data(&format!("holon is listening on http://{address}"));
     }
-    let app = running.app.clone();
-    let interrupted = tokio::spawn(async move {
-        terminated().await;
-        app.shut_down();
-    });
-    running.app.going_down().await;
-    interrupted.abort();
+    tokio::select! {
+        () = told(ends) => {}
+        () = running.app.going_down() => {}
+    }
     running.stop().await
 }
 
@@ -187,16 +186,19 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::refused(format!("{what}: {error}"), "the log above tells more; HOLON_LOG=debug tells all")
 }
 
-/// Resolves when somebody asks the process to end.
-async fn terminated() {
-    let ends = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-    let mut waits = Vec::new();
-    for end in ends {
-        match end {
-            Ok(mut end) => waits.push(Box::pin(async move { end.recv().await })),
-            Err(error) => tracing::warn!(%error, "a signal cannot be waited for"),
-        }
+/// The signals by which a process is asked to end, caught from here on.
+fn ends() -> Vec<Signal> {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let caught = kinds.map(|kind| signal(kind).inspect_err(|error| tracing::warn!(%error, "a signal is not caught")));
+    caught.into_iter().flatten().collect()
+}
+
+/// Resolves when one of them comes.
+async fn told(mut ends: Vec<Signal>) {
+    if ends.is_empty() {
+        return std::future::pending().await;
     }
+    let waits = ends.iter_mut().map(|end| Box::pin(end.recv()));
     futures::future::select_all(waits).await;
 }
 

@@ -110,6 +110,8 @@ fn a_prompt_is_left_and_a_run_is_waited_for() {
     let home = Home::new();
     let daemon = home.serve();
     assert_eq!(say(&home, &["prompt", "say: later"]).data(), "msg-1 of main waits\n");
+    // A prompt that comes during a run joins it.
+    wait(daemon.answer("main", "msg-1"));
     assert_eq!(say(&home, &["run", "say: hello"]).data(), "hello\n");
     let ran = say(&home, &["run", "--json", "$ echo ran"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
