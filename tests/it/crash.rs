@@ -47,7 +47,11 @@ async fn what_was_acknowledged_survives_ten_kills_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_ten_orderly_stops_once() {
-    ended_under_load(|daemon| assert!(daemon.stop().success())).await;
+    ended_under_load(|daemon| {
+        let status = daemon.stop();
+        assert!(status.success(), "{status}");
+    })
+    .await;
 }
 
 /// Ends the daemon again and again while clients send; then every answer must hold.

@@ -31,7 +31,7 @@ fn holds_a_secret(bytes: &[u8]) -> bool {
 #[tokio::test]
 async fn no_command_no_file_and_no_log_holds_a_secret() {
     let server = ModelServer::start();
-    let run = json!({"cmd": "env; cat /proc/self/environ | tr '\\0' '\\n'; cat /proc/$PPID/environ; read go < go"});
+    let run = json!({"cmd": "env; tr '\\0' '\\n' < /proc/$PPID/environ; echo > begun; read go < go"});
     server.reply(Reply::status(500, r#"{"error": {"type": "api_error", "message": "again"}}"#));
     server.reply(Answer::text("").call("call", "ExecCommand", &run.to_string()).whole());
     server.reply(Answer::text("answered").whole());
@@ -40,10 +40,10 @@ async fn no_command_no_file_and_no_log_holds_a_secret() {
         .environment("HOLON_MODEL", "anthropic/model")
         .environment("ANTHROPIC_BASE_URL", &server.url());
     let home = SECRETS.into_iter().fold(home, |home, (name, secret)| home.environment(name, secret));
-    let gate = home.gate("go");
+    let (gate, mut begun) = (home.gate("go"), home.signs("begun"));
     let daemon = home.serve();
     let message = daemon.prompt("main", "show me everything").await;
-    daemon.wait_for("main", "task_started").await;
+    begun.next().await;
     daemon.kill();
     check_files(&home);
 
