@@ -25,7 +25,7 @@ use axum::{Json, Router};
 use serde_json::json;
 
 /// Briefs of one run that are looked through for those of a message.
-const BRIEFS_OF_RUN_MAX: u64 = 256;
+const BRIEFS_OF_RUN_MAX: usize = 256;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -161,8 +161,8 @@ fn briefs_of(store: &dyn Store, id: &AgentId, run: RunId, place: &Place) -> Resu
         place.current.filter(|(current, _)| *current == run).map(|(_, started)| (started, EventSeq(u64::MAX)));
     let Some((from, to)) = ended.or(current) else { return Ok(Vec::new()) };
     let first = first_brief_after(store, id, from)?;
-    let mut rows =
-        store.records_closed(id, RecordKind::Brief, first + BRIEFS_OF_RUN_MAX, BRIEFS_OF_RUN_MAX as usize)?;
+    let before = first + BRIEFS_OF_RUN_MAX as u64;
+    let mut rows = store.records_closed(id, RecordKind::Brief, before, BRIEFS_OF_RUN_MAX)?;
     rows.reverse();
     let mut briefs = Vec::new();
     for row in rows.iter().filter(|row| row.number >= first && row.first <= to) {

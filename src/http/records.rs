@@ -117,7 +117,8 @@ async fn transcript(State(app): State<Shared>, Agent(id): Agent, Query(query): Q
         let ended = ended.first().map(|row| (RunId(row.number), row.first, row.last));
         let Some((run, first, last)) = current.or(ended) else { return Ok(Vec::new()) };
         let after = (first.0 - 1).max(last.0.saturating_sub(TRANSCRIPT_EVENTS_MAX));
-        let events = reader::page(store, &ledger_id, EventSeq(after), (last.0 - after) as usize)?;
+        let wanted = usize::try_from(last.0 - after).unwrap_or(usize::MAX);
+        let events = reader::page(store, &ledger_id, EventSeq(after), wanted)?;
         Ok(events.into_iter().map(|event| event.envelope).filter(|envelope| is_entry_of(run, envelope)).collect())
     });
     let entries: Vec<Envelope> = events.await?;

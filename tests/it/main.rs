@@ -1,6 +1,7 @@
 //! The one test binary. Each module tells the stories of one subject.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::pedantic,
     clippy::print_stderr,
     clippy::unwrap_used,

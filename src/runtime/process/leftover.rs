@@ -7,7 +7,13 @@ use super::environment::AGENT_ID_VARIABLE;
 use super::folder::{Begun, Spec};
 use super::proc::{self, Seen};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::io;
+
+/// How often it is looked for further processes.
+const ROUNDS_MAX: usize = 64;
+/// How long the end of a killed process is waited for.
+const GONE_MS_MAX: u16 = 1_000;
 
 /// Kills what is left of the execution. Does nothing after a reboot, or for a command that has no agent id.
 ///
@@ -24,9 +30,18 @@ pub(super) fn end(begun: &Begun, spec: &Spec) -> io::Result<()> {
             // One whose environment cannot be read has gone, or is not ours to signal.
             && proc::may_have_variable(process.pid, AGENT_ID_VARIABLE, agent).unwrap_or(false)
     };
-    for process in proc::all()?.into_iter().filter(left) {
-        if let Err(error) = process.send(Signal::KILL) {
-            tracing::warn!(%error, pid = process.pid, "a process of a lost command could not be killed");
+    // What was about to be killed may have started another process meanwhile: look until nobody new is found.
+    let mut killed = BTreeSet::new();
+    for _ in 0..ROUNDS_MAX {
+        let found: Vec<Seen> = proc::all()?.into_iter().filter(left).collect();
+        let new: Vec<&Seen> = found.iter().filter(|process| killed.insert(process.identity())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for process in new {
+            if let Err(error) = process.send(Signal::KILL).and_then(|()| process.wait_until_gone(GONE_MS_MAX)) {
+                tracing::warn!(%error, pid = process.pid, "a process of a lost command could not be killed");
+            }
         }
     }
     Ok(())

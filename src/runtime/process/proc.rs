@@ -1,9 +1,11 @@
 //! Processes as `/proc` shows them, and signals that cannot reach a stranger.
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io;
+use std::os::fd::AsFd as _;
 
 /// A process as it was seen. The number may be used again by another; the start time tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,21 @@ pub(super) type Identity = (i32, u64);
 impl Seen {
     pub(super) fn identity(&self) -> Identity {
         (self.pid, self.start_time)
+    }
+
+    /// Waits until the process has ended, or for `timeout_ms`.
+    pub(super) fn wait_until_gone(&self, timeout_ms: u16) -> io::Result<()> {
+        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
+        let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
+            Err(rustix::io::Errno::SRCH) => return Ok(()),
+            opened => opened?,
+        };
+        if seen(self.pid).is_none_or(|there| there.identity() != self.identity()) {
+            return Ok(());
+        }
+        let mut ends = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+        poll(&mut ends, PollTimeout::from(timeout_ms))?;
+        Ok(())
     }
 
     /// Sends `signal` to this process and no other; one that is gone has nothing to be told.
