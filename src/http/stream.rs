@@ -7,7 +7,7 @@ use super::Shared;
 use super::reply::Failure;
 use crate::ledger::reader;
 use crate::runtime::feed::Follower;
-use crate::wire::event::{Projection, render};
+use crate::wire::event::{Projection, write_frame};
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::limit::{HEARTBEAT_MS, STREAM_CHUNK_EVENTS, SUBSCRIBERS_MAX};
 use axum::body::Bytes;
@@ -15,7 +15,6 @@ use axum::http::StatusCode;
 use futures::stream::Stream as FrameStream;
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -185,12 +184,9 @@ impl Stream {
         let chunk = self.app.handle.ledger(&self.agent, move |store| {
             let events = reader::page(store, &agent, after, events_max)?;
             let Some(last) = events.last() else { return Ok(None) };
-            let mut frames = String::new();
+            let mut frames = Vec::new();
             for event in &events {
-                let data = render(&agent, &event.envelope, event.previous, event.hash, projection);
-                let (seq, kind) = (event.envelope.seq, event.envelope.event.kind());
-                // Writing into a string cannot fail.
-                let _ = write!(frames, "id: {seq}\nevent: {kind}\ndata: {data}\n\n");
+                write_frame(&mut frames, &agent, &event.envelope, event.previous, event.hash, projection);
             }
             Ok(Some(Chunk { after, until: last.envelope.seq, frames: frames.into() }))
         });

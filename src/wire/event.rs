@@ -4,15 +4,17 @@
 //! arguments or output of tools, no paths. What it leaves out is listed in `redactions`.
 
 use crate::events::codec;
-use crate::events::queue::{BodyType, QueueEvent, Subject};
+use crate::events::queue::{Admission, BodyType, QueueEvent, Subject, Surface, Trust};
 use crate::events::task::Exit;
 use crate::events::turn::{CallResult, Entry, TurnEvent};
-use crate::events::{Envelope, Event, OperatorEvent};
+use crate::events::{Cause, Envelope, Event, OperatorEvent};
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::AgentId;
-use serde::Serialize;
+use crate::words::id::{AgentId, EventSeq, MessageId};
+use crate::words::time::Timestamp;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use std::io::Write;
 
 /// How much of an event a reader is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,22 +43,58 @@ impl Projection {
 
 #[derive(Serialize)]
 struct Shown<'a> {
-    id: String,
+    id: Id<'a>,
     event_seq: u64,
-    ts: String,
+    ts: Timestamp,
     agent_id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
     schema_version: u8,
     projection: ShownProjection,
-    provenance: Value,
-    payload: Value,
+    provenance: Provenance<'a>,
+    payload: Payload<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<String>,
+    hash: Option<Hash>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    prev_hash: Option<String>,
+    prev_hash: Option<Hash>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<Value>,
+    cause: Option<&'a Cause>,
+}
+
+/// A raw body goes straight into the text; only what is redacted is built as a value first.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Payload<'a> {
+    Raw(&'a Event),
+    Redacted(Value),
+}
+
+/// `agent:seq`.
+struct Id<'a>(&'a AgentId, EventSeq);
+
+impl Serialize for Id<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}:{}", self.0, self.1))
+    }
+}
+
+/// Where a message came from, under the names of the seed; empty for all else.
+#[derive(Default, Serialize)]
+struct Provenance<'a> {
+    #[serde(flatten)]
+    message: Option<MessageProvenance<'a>>,
+}
+
+#[derive(Serialize)]
+struct MessageProvenance<'a> {
+    origin: Value,
+    trust: Trust,
+    authority_class: &'static str,
+    delivery_surface: Surface,
+    admission_context: Admission,
+    message_id: MessageId,
+    correlation_id: Option<&'a str>,
+    causation_id: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -68,23 +106,53 @@ struct ShownProjection {
 
 /// One event as JSON text.
 pub fn render(agent: &AgentId, envelope: &Envelope, previous: Hash, hash: Hash, projection: Projection) -> String {
+    serde_json::to_string(&shown(agent, envelope, previous, hash, projection)).expect("plain fields are JSON")
+}
+
+/// One event as a frame of a stream.
+pub fn write_frame(
+    frames: &mut Vec<u8>,
+    agent: &AgentId,
+    envelope: &Envelope,
+    previous: Hash,
+    hash: Hash,
+    projection: Projection,
+) {
+    let shown = shown(agent, envelope, previous, hash, projection);
+    let written = write!(frames, "id: {}\nevent: {}\ndata: ", envelope.seq, shown.kind);
+    let written = written.and_then(|()| Ok(serde_json::to_writer(&mut *frames, &shown)?));
+    written.expect("plain fields are JSON, and memory takes them");
+    frames.extend_from_slice(b"\n\n");
+}
+
+fn shown<'a>(
+    agent: &'a AgentId,
+    envelope: &'a Envelope,
+    previous: Hash,
+    hash: Hash,
+    projection: Projection,
+) -> Shown<'a> {
     let raw = projection == Projection::LocalDebug;
-    let (payload, redactions) = if raw { (body(&envelope.event), Vec::new()) } else { redact(agent, envelope) };
-    let shown = Shown {
-        id: format!("{agent}:{}", envelope.seq),
+    let (payload, redactions) = if raw {
+        (Payload::Raw(&envelope.event), Vec::new())
+    } else {
+        let (payload, redactions) = redact(agent, envelope);
+        (Payload::Redacted(payload), redactions)
+    };
+    Shown {
+        id: Id(agent, envelope.seq),
         event_seq: envelope.seq.0,
-        ts: envelope.at.to_string(),
+        ts: envelope.at,
         agent_id: agent.as_str(),
         kind: envelope.event.kind(),
         schema_version: codec::version(&envelope.event),
         projection: ShownProjection { name: projection.name(), raw_payload_included: raw, redactions },
         provenance: provenance(&envelope.event),
         payload,
-        hash: raw.then(|| hash.to_string()),
-        prev_hash: raw.then(|| previous.to_string()),
-        cause: raw.then(|| json_of(&envelope.cause)),
-    };
-    serde_json::to_string(&shown).expect("plain fields are JSON")
+        hash: raw.then_some(hash),
+        prev_hash: raw.then_some(previous),
+        cause: raw.then_some(&envelope.cause),
+    }
 }
 
 fn json_of<T: Serialize>(value: &T) -> Value {
@@ -95,19 +163,19 @@ fn body(event: &Event) -> Value {
     json_of(event)
 }
 
-/// Where a message came from, under the names of the seed.
-fn provenance(event: &Event) -> Value {
-    let Event::Queue(QueueEvent::Enqueued(message)) = event else { return json!({}) };
-    json!({
-        "origin": super::message::origin(&message.origin),
-        "trust": message.trust,
-        "authority_class": message.trust.authority_class(),
-        "delivery_surface": message.surface,
-        "admission_context": message.admission,
-        "message_id": message.message,
-        "correlation_id": message.correlation_id,
-        "causation_id": message.causation_id,
-    })
+fn provenance(event: &Event) -> Provenance<'_> {
+    let Event::Queue(QueueEvent::Enqueued(message)) = event else { return Provenance::default() };
+    let message = MessageProvenance {
+        origin: super::message::origin(&message.origin),
+        trust: message.trust,
+        authority_class: message.trust.authority_class(),
+        delivery_surface: message.surface,
+        admission_context: message.admission,
+        message_id: message.message,
+        correlation_id: message.correlation_id.as_deref(),
+        causation_id: message.causation_id.as_deref(),
+    };
+    Provenance { message: Some(message) }
 }
 
 /// The operator's view of a body, and what it leaves out.

@@ -10,7 +10,7 @@ use crate::words::content::Blob;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
-use redb::{ReadTransaction, ReadableTable, WriteTransaction};
+use redb::{AccessGuard, Range, ReadOnlyTable, ReadTransaction, ReadableTable, WriteTransaction};
 use std::ops::Bound;
 
 /// The tables of one commit.
@@ -64,16 +64,19 @@ impl<'t> Writing<'t> {
     }
 
     fn append(&mut self, append: &Append) -> Result<Result<(), AppendError>, redb::Error> {
+        let mut numbers = Vec::with_capacity(append.parts.len());
         for part in &append.parts {
-            let found = self.head(&part.agent)?;
+            let (number, found) = self.head(&part.agent)?;
             if found != Some(part.expected) {
                 let (agent, expected) = (part.agent.clone(), part.expected.seq);
                 let found = found.map_or(EventSeq::ZERO, |head| head.seq);
                 return Ok(Err(AppendError::Conflict { agent, expected, found }));
             }
+            numbers.push(number);
         }
-        for part in &append.parts {
-            self.part(part)?;
+        for (part, number) in append.parts.iter().zip(numbers) {
+            let agent = number.map_or_else(|| self.new_number(&part.agent), Ok)?;
+            self.part(agent, part)?;
         }
         for blob in &append.blobs {
             self.blob(blob)?;
@@ -81,16 +84,16 @@ impl<'t> Writing<'t> {
         Ok(Ok(()))
     }
 
-    /// None for a ledger whose head is lost: every append to it is refused, and fails alone.
-    fn head(&self, agent: &AgentId) -> Result<Option<Head>, redb::Error> {
-        match self.agents.get(agent.as_str())? {
-            Some(number) => Ok(self.heads.get(number.value())?.map(|head| head_of(head.value()))),
-            None => Ok(Some(chain::genesis(agent))),
-        }
+    /// An agent's number, if it has one, and its head: none for a ledger whose head is lost, to which every append is
+    /// refused, and fails alone.
+    fn head(&self, agent: &AgentId) -> Result<(Option<u32>, Option<Head>), redb::Error> {
+        let Some(number) = self.agents.get(agent.as_str())?.map(|number| number.value()) else {
+            return Ok((None, Some(chain::genesis(agent))));
+        };
+        Ok((Some(number), self.heads.get(number)?.map(|head| head_of(head.value()))))
     }
 
-    fn part(&mut self, part: &Part) -> Result<(), redb::Error> {
-        let agent = self.number(&part.agent)?;
+    fn part(&mut self, agent: u32, part: &Part) -> Result<(), redb::Error> {
         let mut seq = part.expected.seq;
         for record in part.records.iter() {
             seq = seq.next();
@@ -145,10 +148,7 @@ impl<'t> Writing<'t> {
         Ok(())
     }
 
-    fn number(&mut self, agent: &AgentId) -> Result<u32, redb::Error> {
-        if let Some(number) = self.agents.get(agent.as_str())? {
-            return Ok(number.value());
-        }
+    fn new_number(&mut self, agent: &AgentId) -> Result<u32, redb::Error> {
         let number = self.names.last()?.map_or(1, |(number, _)| number.value() + 1);
         self.agents.insert(agent.as_str(), number)?;
         self.names.insert(number, agent.as_str())?;
@@ -199,7 +199,8 @@ pub(super) fn records(
 ) -> Result<Records, redb::Error> {
     let mut records = Records::default();
     let Some(number) = agent(transaction, id.as_str())? else { return Ok(records) };
-    let (index, log) = (transaction.open_table(INDEX)?, transaction.open_table(LOG)?);
+    let index = transaction.open_table(INDEX)?;
+    let mut log = Log { table: transaction.open_table(LOG)?, next: 0, run: None };
     let mut expected = after;
     for entry in index.range((number, after.0 + 1)..=(number, until.0))? {
         let (key, place) = entry?;
@@ -209,6 +210,31 @@ pub(super) fn records(
         records.push(record);
     }
     Ok(records)
+}
+
+/// Reads the log row by row where a ledger's records lie side by side, and looks each up where they do not.
+struct Log {
+    table: ReadOnlyTable<u64, &'static [u8]>,
+    /// The place after the one read last.
+    next: u64,
+    run: Option<Range<'static, u64, &'static [u8]>>,
+}
+
+impl Log {
+    fn get(&mut self, place: u64) -> Result<Option<AccessGuard<'static, &'static [u8]>>, redb::Error> {
+        let follows = place == self.next;
+        self.next = place + 1;
+        if !follows {
+            self.run = None;
+            return Ok(self.table.get(place)?);
+        }
+        let run = match &mut self.run {
+            Some(run) => run,
+            none => none.insert(self.table.range(place..)?),
+        };
+        let row = run.next().transpose()?;
+        Ok(row.filter(|(key, _)| key.value() == place).map(|(_, row)| row))
+    }
 }
 
 pub(super) fn anchor(transaction: &ReadTransaction, id: &AgentId, seq: EventSeq) -> Result<Option<Hash>, redb::Error> {
