@@ -4,7 +4,7 @@
 //! about to be written and again on every reading (architecture 1). Posture, owed effects and rows are functions of
 //! the state and are stored in it nowhere.
 //!
-//! **Invariant:** the state is bounded by what is open. What can no longer change leaves it (architecture 7).
+//! **Invariant:** the state is bounded by what is open. What cannot change any more leaves it (architecture 7).
 
 pub mod agent;
 pub mod invariant;

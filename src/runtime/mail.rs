@@ -43,7 +43,7 @@ pub(crate) enum What {
     Placed { request: Request, permit: Permit },
     /// What a prompt is made of.
     Contents(Contents),
-    /// Done, with nothing to tell; it stays marked until it is no longer owed.
+    /// Done, with nothing to tell; it stays marked until it is not owed any more.
     Nothing,
     /// It could not be done here: the code failed.
     Panicked,

@@ -51,6 +51,7 @@ mod store;
 mod story;
 mod stream;
 mod task;
+mod tidy;
 mod unbegun;
 mod walk;
 mod world;

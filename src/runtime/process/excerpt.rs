@@ -104,8 +104,8 @@ fn continues(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::Writer;
     use super::*;
+    use crate::runtime::process::output::Writer;
 
     fn shown(kept_bytes_max: u64, output: &[u8], bytes_max: usize) -> Excerpt {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,0 +1,134 @@
+//! How a loop starts what is owed: each effect becomes a task that ends in mail.
+
+use super::AgentLoop;
+use crate::context;
+use crate::decide::Request;
+use crate::decide::task::TaskCommand;
+use crate::decide::turn::TurnCommand;
+use crate::events::Cause;
+use crate::events::turn::Action;
+use crate::fold::owed::Effect;
+use crate::fold::turn::Phase;
+use crate::runtime::effect::call::ModelCall;
+use crate::runtime::effect::command::{self, CommandRun};
+use crate::runtime::effect::prompt;
+use crate::runtime::mail::{Mail, Outcome, What};
+use crate::words::id::{EventSeq, TaskId};
+use futures::FutureExt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+
+impl AgentLoop {
+    pub(super) fn start(&mut self, effect: Effect) {
+        let (shared, boot) = (self.shared.clone(), self.shared.boot);
+        match effect {
+            Effect::StartTurn => {
+                let policy = shared.settings.policy();
+                self.at_once(effect, Request::new(TurnCommand::Start { policy }, Cause::Runtime));
+            }
+            Effect::BeginAttempt { run, .. } => {
+                self.at_once(effect, Request::new(TurnCommand::Attempt { run, boot }, Cause::Run(run)));
+            }
+            Effect::PrepareRound { .. } => self.start_prompt(effect),
+            Effect::CallModel { attempt, .. } => {
+                if let Some(call) = ModelCall::of(&self.state.turns, attempt, self.urgency()) {
+                    self.spawn(effect, call.make(shared));
+                }
+            }
+            Effect::StartTask { task } => {
+                let urgency = self.urgency();
+                self.spawn(effect, async move {
+                    let permit = shared.commands.take(urgency).await;
+                    let request = Request::new(TaskCommand::Start { task, boot, replaces: None }, Cause::Runtime);
+                    What::Placed { request, permit }
+                });
+            }
+            Effect::RunTask { task, attempt } => self.start_run(effect, task, attempt),
+            Effect::StopTask { task, attempt } => {
+                let name = command::run_name(&self.id, task, attempt);
+                self.spawn(effect, async move {
+                    let stopped = tokio::task::spawn_blocking(move || command::stop(&shared, &name)).await;
+                    stopped.map_or(What::Panicked, |()| What::Nothing)
+                });
+            }
+            Effect::PromoteTask { task, attempt } => self.start_promotion(effect, task, attempt),
+            Effect::ReadTask { .. } => self.start_reading(effect),
+        }
+    }
+
+    fn start_prompt(&mut self, effect: Effect) {
+        let (shared, id, needs) = (self.shared.clone(), self.id.clone(), context::needs(&self.state));
+        self.spawn(effect, async move {
+            let read = move || prompt::contents(&*shared.store, &shared.blobs, &id, &needs);
+            tokio::task::spawn_blocking(read).await.map_or(What::Panicked, What::Contents)
+        });
+    }
+
+    fn start_run(&mut self, effect: Effect, id: TaskId, attempt: EventSeq) {
+        let root = self.execution_root();
+        let Some(task) = self.state.tasks.open.get(&id) else { return };
+        if let Some(run) = CommandRun::of(&self.id, id, task, attempt, root) {
+            // A command that ran before this boot has no place: it is followed all the same.
+            self.spawn(effect, run.run(self.shared.clone()));
+        }
+    }
+
+    fn start_promotion(&mut self, effect: Effect, task: TaskId, attempt: EventSeq) {
+        let Some(open) = self.state.tasks.open.get(&task) else { return };
+        let (shared, tokens) = (self.shared.clone(), open.request.shown_tokens);
+        let name = command::run_name(&self.id, task, attempt);
+        self.spawn(effect, async move {
+            let (shown, blobs) = command::shown_so_far(shared, name, tokens).await;
+            let command = TaskCommand::Promote { task, attempt, shown };
+            What::Command { request: Request::new(command, Cause::Task(task)), blobs }
+        });
+    }
+
+    fn start_reading(&mut self, effect: Effect) {
+        let Effect::ReadTask { run, round, call, task } = effect else { return };
+        let tokens = self.state.turns.current.as_deref().and_then(|turn| match &turn.phase {
+            Phase::Calls(calls) => match &calls.next()?.action {
+                Action::TaskOutput { shown_tokens, .. } => Some(*shown_tokens),
+                Action::Exec(_) | Action::Sleep { .. } | Action::Refused(_) => None,
+            },
+            Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
+        });
+        let attempt = self.state.tasks.open.get(&task).and_then(|open| open.attempt);
+        let (shared, tokens) = (self.shared.clone(), tokens.unwrap_or_default());
+        let name = attempt.map(|attempt| command::run_name(&self.id, task, attempt.seq));
+        self.spawn(effect, async move {
+            let name = name.unwrap_or_else(|| "not-started".into());
+            let (shown, blobs) = command::shown_so_far(shared, name, tokens).await;
+            let command = TaskCommand::Read { run, round, call, task, shown };
+            What::Command { request: Request::new(command, Cause::Run(run)), blobs }
+        });
+    }
+
+    /// The default agent works in the workspace, every other in its home folder.
+    fn execution_root(&self) -> PathBuf {
+        if self.id == self.shared.settings.default_agent {
+            return self.shared.settings.workspace.clone();
+        }
+        let root = self.shared.agents_folder.join(self.id.as_str());
+        if let Err(error) = std::fs::create_dir_all(&root) {
+            tracing::error!(agent = %self.id, %error, "the agent's home folder cannot be made");
+        }
+        root
+    }
+
+    /// An effect that needs nothing but to be decided.
+    fn at_once(&mut self, effect: Effect, request: Request) {
+        self.spawn(effect, std::future::ready(What::command(request)));
+    }
+
+    fn spawn(&mut self, effect: Effect, future: impl Future<Output = What> + Send + 'static) {
+        let me = self.received.me.clone();
+        let task = tokio::spawn(async move {
+            let what = AssertUnwindSafe(future).catch_unwind().await.unwrap_or(What::Panicked);
+            // A loop that has ended is started again by whatever is owed.
+            let _ = me.send(Mail::Outcome(Outcome { effect, what }));
+        });
+        self.running.insert(effect, task.abort_handle());
+    }
+}
