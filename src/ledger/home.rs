@@ -8,12 +8,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The number of the home's layout. A home with a higher one was written by a newer holon.
 pub const FORMAT: u64 = 1;
 
 const FORMAT_NAME: &str = "format";
 const BOOTS_NAME: &str = "boots";
+
+/// How often, and how far apart, a lock is tried before it counts as another holon's.
+pub(super) const LOCK_TRIES: u32 = 50;
+pub(super) const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// A home that nobody else serves for as long as this lives.
 pub struct Home {
@@ -103,8 +108,7 @@ impl Home {
         let path = paths.lock();
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|error| failed(&path, error))?;
-        let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
-            .map_err(|_| HomeError::Locked { path: paths.home.clone() })?;
+        let mut lock = lock_patiently(file).ok_or_else(|| HomeError::Locked { path: paths.home.clone() })?;
         // For people who wonder who holds it; nothing reads it.
         let noted = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         noted.map_err(|error| failed(&path, error))?;
@@ -149,6 +153,19 @@ fn check_format(store: &RedbStore, path: &Path) -> Result<(), HomeError> {
         Some(found) if found > FORMAT => Err(HomeError::Newer { path: path.to_owned(), found }),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Takes the lock, waiting a moment for it: a child that a killed holon was about to turn into another program holds
+/// what its parent held, until it is that program.
+fn lock_patiently(mut file: File) -> Option<Flock<File>> {
+    for _ in 0..LOCK_TRIES {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Some(lock),
+            Err((held, _)) => file = held,
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    None
 }
 
 /// Makes a folder, unless it is there, that only its owner may enter.

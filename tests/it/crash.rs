@@ -181,6 +181,15 @@ async fn check(daemon: &Daemon, agent: &str, answered: &[Answered]) {
     assert_eq!((settled.len(), once.len()), (enqueued.len(), enqueued.len()), "{agent}: each has one outcome");
 }
 
+#[test]
+fn a_server_that_is_told_to_end_as_soon_as_it_is_ready_ends_in_order() {
+    let home = Home::new();
+    for _ in 0..20 {
+        let status = home.serve().stop();
+        assert!(status.success(), "{status}");
+    }
+}
+
 #[tokio::test]
 async fn a_runbook_that_is_killed_over_and_over_runs_each_step_once() {
     const STEPS: u64 = 24;

@@ -7,6 +7,7 @@
 mod row;
 pub mod table;
 
+use super::home::{LOCK_PAUSE, LOCK_TRIES};
 use super::{Append, AppendError, Head, Outcomes, Records, Store, StoreError};
 use crate::fold::row::{RecordKind, RecordRow};
 use crate::words::hash::Hash;
@@ -43,7 +44,7 @@ impl RedbStore {
         if !path.exists() {
             create(&path)?;
         }
-        Self::opened(Box::new(move || Database::builder().set_cache_size(CACHE_BYTES).open(&path)))
+        Self::opened(Box::new(move || open_patiently(&path)))
     }
 
     /// Opens whatever `opener` opens, and prepares it.
@@ -190,6 +191,18 @@ fn commit<T>(
     let value = act(&transaction)?;
     transaction.commit().map_err(redb::Error::from)?;
     Ok(value)
+}
+
+/// Opens a file whose lock a killed holon's child may hold for a moment more, as it may the home's.
+fn open_patiently(path: &Path) -> Result<Database, redb::DatabaseError> {
+    let open = || Database::builder().set_cache_size(CACHE_BYTES).open(path);
+    for _ in 1..LOCK_TRIES {
+        match open() {
+            Err(redb::DatabaseError::DatabaseAlreadyOpen) => std::thread::sleep(LOCK_PAUSE),
+            opened => return opened,
+        }
+    }
+    open()
 }
 
 fn closed() -> StoreError {
