@@ -49,7 +49,7 @@ impl Author {
         let mut this = Self::new(name);
         this.enqueue();
         let policy = Settings::new(this.id(), ".".into(), vec!["builtin/runbook".into()]).policy();
-        this.decide(TurnCommand::Start { policy });
+        this.decide(TurnCommand::Start { policy, guidance: Vec::new() });
         this.decide(AgentCommand::Abort { run: None, mode: AbortMode::StopAfterAbort });
         this
     }
@@ -94,6 +94,7 @@ impl Author {
             due: (before.map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
             deadline: (before.map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),
             closed: staged.closed,
+            tokens: Vec::new(),
             checkpoint: is_checkpoint_due.then(|| checkpoint::encode(&self.state, head)),
         };
         (self.head, self.rows) = (head, Some(rows));

@@ -7,6 +7,7 @@
 pub mod request;
 mod text;
 
+use crate::events::agent::Preset;
 use crate::events::codec;
 use crate::events::turn::{Entry, Section, SectionKind};
 use crate::events::{Envelope, Event, OperatorEvent, QueueEvent, TurnEvent, WaitingEvent};
@@ -92,16 +93,24 @@ fn content(event: &Event) -> Option<&Content> {
         Event::Queue(QueueEvent::Enqueued(event)) => Some(&event.body),
         Event::Operator(OperatorEvent::BriefCreated(event)) => Some(&event.text),
         Event::Turn(TurnEvent::Entry(event)) => match &event.entry {
-            Entry::ToolResult { result, .. } => tools::result::output(result).map(|shown| &shown.text),
+            Entry::ToolResult { result, .. } => result.shown().map(|shown| &shown.text),
             Entry::Incoming { .. } | Entry::Assistant { .. } | Entry::Interjection { .. } => None,
         },
-        Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => None,
+        Event::Agent(_)
+        | Event::Queue(_)
+        | Event::Turn(_)
+        | Event::Work(_)
+        | Event::Task(_)
+        | Event::Waiting(_)
+        | Event::Workspace(_)
+        | Event::Operator(_)
+        | Event::Memory(_) => None,
     }
 }
 
 /// Makes the prompt of the round that is owed.
 pub fn render(state: &AgentState, turn: &Turn, contents: &Contents) -> Result<Prompt, PromptError> {
-    let mut made = Making { contents, added: Vec::new(), blobs: Vec::new() };
+    let mut made = Making { contents, preset: state.agent.preset, added: Vec::new(), blobs: Vec::new() };
     if turn.sections.is_empty() {
         made.opening(state, turn)?;
     }
@@ -130,6 +139,7 @@ pub fn tools_blob(schemas: &[ToolSchema]) -> Blob {
 /// A prompt in the making.
 struct Making<'a> {
     contents: &'a Contents,
+    preset: Preset,
     added: Vec<Section>,
     blobs: Vec<Blob>,
 }
@@ -215,7 +225,7 @@ impl Making<'_> {
         if bytes > PROMPT_BYTES_MAX {
             return Err(PromptError::TooLong { bytes });
         }
-        let tools = tools_blob(&tools::schemas());
+        let tools = tools_blob(&tools::schemas(self.preset));
         let keeps = u32::try_from(turn.sections.len()).expect("a prompt has its bound");
         let tools_hash = tools.hash;
         self.blobs.push(tools);

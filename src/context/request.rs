@@ -81,8 +81,14 @@ impl Part {
         let fault = |reason: String| PartError { kind, reason };
         let text = || String::from_utf8(bytes.to_vec()).map_err(|error| fault(error.to_string()));
         Ok(match kind {
-            SectionKind::Contract => Self::System(text()?),
-            SectionKind::EarlierMessage | SectionKind::Message | SectionKind::Interjection => Self::User(text()?),
+            SectionKind::Contract | SectionKind::Guidance | SectionKind::Inherited => Self::System(text()?),
+            SectionKind::EarlierMessage
+            | SectionKind::Message
+            | SectionKind::Interjection
+            | SectionKind::Episode
+            | SectionKind::Memory
+            | SectionKind::Work
+            | SectionKind::Recap => Self::User(text()?),
             SectionKind::EarlierAnswer => Self::Assistant(AssistantPart { text: text()?, calls: Vec::new() }),
             SectionKind::Assistant => {
                 Self::Assistant(serde_json::from_slice(bytes).map_err(|error| fault(error.to_string()))?)

@@ -5,11 +5,15 @@ use crate::events::Event;
 use crate::events::agent::{
     AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer, Ownership, Preset, Role, Visibility,
 };
+use crate::events::call::{CallResult, SpawnRequest};
 use crate::events::task::TaskStopRequested;
 use crate::events::turn::AbortMode;
+use crate::events::workspace::Worktree;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
-use crate::words::id::{AgentId, RunId};
+use crate::fold::turn::Turn;
+use crate::words::content::Content;
+use crate::words::id::{AgentId, EventSeq, RunId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +22,16 @@ pub enum AgentCommand {
     Create(NewAgent),
     Start,
     Stop,
-    Abort { run: Option<RunId>, mode: AbortMode },
+    /// The agent is to end, and its children with it.
+    Archive,
+    /// The supervisor has taken in what the event `entry` owes it.
+    Delivered {
+        entry: EventSeq,
+    },
+    Abort {
+        run: Option<RunId>,
+        mode: AbortMode,
+    },
 }
 
 /// A public agent as the operator asks for it.
@@ -34,6 +47,8 @@ pub(super) fn decide(state: &AgentState, command: &AgentCommand) -> Result<Decis
         AgentCommand::Create(new) => create(state, new),
         AgentCommand::Start => Ok(Decision::of(start(state))),
         AgentCommand::Stop => Ok(Decision::of(stop(state))),
+        AgentCommand::Archive => archive(state),
+        AgentCommand::Delivered { entry } => delivered(state, *entry),
         AgentCommand::Abort { run, mode } => abort(state, *run, *mode),
     }
 }
@@ -52,21 +67,52 @@ fn create(state: &AgentState, new: &NewAgent) -> Result<Decision, Rejection> {
         preset: Preset::PublicNamed,
         lineage_parent: None,
         supervisor: None,
+        supervising_task: None,
         template: new.template.clone(),
     };
     Ok(Decision::of(vec![created.into()]))
 }
 
+/// A child that is ready to be born: where it works and what it inherits are settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewChild {
+    pub request: SpawnRequest,
+    /// The view of this agent's context, for a fork.
+    pub view: Option<Content>,
+    /// Where it works, if not at its own home: the resolved root.
+    pub execution_root: Option<String>,
+    /// For `worktree`.
+    pub worktree: Option<Worktree>,
+}
+
+/// Bears a child: the parent's events and the birth are one append (architecture 19).
+pub(super) fn spawn(_state: &AgentState, _turn: &Turn, _child: &NewChild) -> Result<(Decision, CallResult), Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+/// What an agent between turns leads to by itself: its report, or its end.
+pub(super) fn follow_up(_state: &AgentState) -> Vec<Event> {
+    Vec::new()
+}
+
+fn archive(_state: &AgentState) -> Result<Decision, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+fn delivered(_state: &AgentState, _entry: EventSeq) -> Result<Decision, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
 fn start(state: &AgentState) -> Vec<Event> {
     match state.agent.lifecycle {
         Lifecycle::Paused | Lifecycle::Stopped => vec![AgentStarted {}.into()],
-        Lifecycle::Active | Lifecycle::Unborn => Vec::new(),
+        Lifecycle::Active | Lifecycle::Unborn | Lifecycle::Archiving | Lifecycle::Archived => Vec::new(),
     }
 }
 
 /// Stopping aborts the run and interrupts every command; the queue and all records stay (semantics 1).
 fn stop(state: &AgentState) -> Vec<Event> {
-    if state.agent.lifecycle == Lifecycle::Stopped {
+    if !state.agent.lifecycle.admits() {
         return Vec::new();
     }
     let mut events = turn::abort(state, AbortMode::Stop, "agent_stopped");

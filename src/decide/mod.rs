@@ -5,19 +5,25 @@
 //! of the clock.
 
 pub mod agent;
+pub mod call;
+pub mod memory;
+pub mod operator;
 pub mod policy;
+pub mod profile;
 pub mod queue;
 pub mod schedule;
 pub mod task;
 pub mod turn;
 pub mod waiting;
+pub mod work;
+pub mod workspace;
 
 use crate::events::agent::{Answer, RequestAnswered};
 use crate::events::{Cause, Envelope, Event};
-use crate::fold::row::{RecordRow, closes};
+use crate::fold::row::{RecordRow, TokenRow, closes, token};
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
-use crate::words::id::RunId;
+use crate::words::id::{AgentId, RunId};
 use crate::words::limit::{EVENTS_PER_COMMAND_MAX, REQUEST_KEY_BYTES_MAX};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -29,8 +35,10 @@ pub enum Command {
     Agent(agent::AgentCommand),
     Queue(queue::QueueCommand),
     Turn(turn::TurnCommand),
+    Work(work::WorkCommand),
     Task(task::TaskCommand),
     Waiting(waiting::WaitingCommand),
+    Workspace(workspace::WorkspaceCommand),
 }
 
 /// A command with what came along.
@@ -63,6 +71,8 @@ pub enum Rejection {
     UnknownAgent,
     #[error("an agent of this id exists and is another one")]
     AgentExists,
+    #[error("the agent has ended; its ledger is sealed")]
+    AgentArchived,
     #[error("the agent is stopped; start it first")]
     AgentStopped,
     #[error("the agent is private: only its parent sends it messages")]
@@ -71,6 +81,12 @@ pub enum Rejection {
     StaleRun { requested: RunId, current: RunId },
     #[error("no run is under way")]
     NoCurrentRun,
+    #[error("there is no {what} {id}")]
+    Unknown { what: &'static str, id: String },
+    #[error("{what} {id} has ended")]
+    Ended { what: &'static str, id: String },
+    #[error("there are {max} {what} already, which is the most there may be")]
+    TooMany { what: &'static str, max: usize },
     #[error("the message is not waiting")]
     MessageNotWaiting,
     #[error("messages of kind {kind} do not come from such an origin")]
@@ -87,20 +103,65 @@ pub enum Rejection {
     NothingToDo,
 }
 
+impl Rejection {
+    /// The stable code, which clients and models act on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownAgent => "agent_not_found",
+            Self::AgentExists => "agent_exists",
+            Self::AgentArchived => "agent_archived",
+            Self::AgentStopped => "agent_stopped",
+            Self::AgentPrivate => "agent_private",
+            Self::StaleRun { .. } => "stale_run_id",
+            Self::NoCurrentRun => "no_current_run",
+            Self::Unknown { .. } => "not_found",
+            Self::Ended { .. } => "has_ended",
+            Self::TooMany { .. } => "too_many",
+            Self::MessageNotWaiting => "message_not_waiting",
+            Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
+            Self::Invalid { .. } => "invalid_field",
+            Self::QueueFull { .. } => "queue_full",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::StaleAttempt => "stale_attempt",
+            Self::NothingToDo => "nothing_to_do",
+        }
+    }
+
+    /// What to do about it, where there is something.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most rejections say all there is to say in their text")]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::AgentStopped => {
+                Some("start it: holon agent start ID, or POST /control/agents/ID/control {\"action\":\"start\"}")
+            }
+            Self::StaleRun { .. } => Some("read the agent's current_run_id and try again with it, or without run_id"),
+            Self::UnknownAgent => Some("GET /agents/list names the agents"),
+            Self::QueueFull { .. } => Some("wait until the agent has worked off some of its messages"),
+            Self::NoCurrentRun => Some("holon status --agent ID tells what the agent is doing"),
+            Self::AgentExists => Some("choose another id, or use the agent that is there"),
+            Self::KeyReused => Some("use another Idempotency-Key for another request"),
+            Self::TooMany { .. } => Some("end some that are no longer needed"),
+            _ => None,
+        }
+    }
+}
+
 /// What a command leads to.
 #[derive(Debug, Default)]
 pub struct Decision {
     pub own: Vec<Event>,
+    /// Agents that are born with it, each with its first events.
+    pub births: Vec<(AgentId, Vec<Event>)>,
     pub answer: Option<Answer>,
 }
 
 impl Decision {
     fn of(own: Vec<Event>) -> Self {
-        Self { own, answer: None }
+        Self { own, ..Self::default() }
     }
 
     fn answering(own: Vec<Event>, answer: Answer) -> Self {
-        Self { own, answer: Some(answer) }
+        Self { own, answer: Some(answer), ..Self::default() }
     }
 }
 
@@ -110,6 +171,17 @@ pub struct Staged {
     pub envelopes: Vec<Envelope>,
     /// Records that these events close.
     pub closed: Vec<RecordRow>,
+    /// Capabilities that they make live, or worthless.
+    pub tokens: Vec<TokenRow>,
+    /// Agents that are born with them.
+    pub births: Vec<Born>,
+}
+
+/// An agent that is born, and its first events.
+#[derive(Debug)]
+pub struct Born {
+    pub state: AgentState,
+    pub staged: Staged,
 }
 
 /// Decides a command, folds what it leads to into `state`, and stages it.
@@ -134,6 +206,7 @@ pub fn handle(
     let answer = decision.answer.unwrap_or(Answer::Done);
     let mut door = Door { state, cause: &request.cause, at, staged };
     door.pass(decision.own)?;
+    door.bear(decision.births)?;
     door.follow_up()?;
     if let Some(key) = &request.key {
         let RequestKey { key, fingerprint } = key.clone();
@@ -152,8 +225,10 @@ pub fn decide(state: &AgentState, command: &Command, at: Timestamp) -> Result<De
         Command::Agent(command) => agent::decide(state, command),
         Command::Queue(command) => queue::decide(state, command),
         Command::Turn(command) => turn::decide(state, command, at),
+        Command::Work(command) => work::decide(state, command, at),
         Command::Task(command) => task::decide(state, command),
-        Command::Waiting(command) => waiting::decide(state, command),
+        Command::Waiting(command) => waiting::decide(state, command, at),
+        Command::Workspace(command) => workspace::decide(state, command),
     }
 }
 
@@ -183,8 +258,20 @@ impl Door<'_> {
         for event in events {
             let envelope = Envelope { seq: self.state.head.next(), at: self.at, cause: self.cause.clone(), event };
             self.staged.closed.extend(closes(self.state, &envelope));
+            self.staged.tokens.extend(token(self.state, &envelope));
             self.state.evolve(&envelope)?;
             self.staged.envelopes.push(envelope);
+        }
+        Ok(())
+    }
+
+    /// Each birth goes through a door of its own, into the same append.
+    fn bear(&mut self, births: Vec<(AgentId, Vec<Event>)>) -> Result<(), IllegalEvent> {
+        for (agent, events) in births {
+            let (mut state, mut staged) = (AgentState::unborn(agent), Staged::default());
+            let mut door = Door { state: &mut state, cause: self.cause, at: self.at, staged: &mut staged };
+            door.pass(events)?;
+            self.staged.births.push(Born { state, staged });
         }
         Ok(())
     }
@@ -216,6 +303,8 @@ commands! {
     Agent(agent::AgentCommand),
     Queue(queue::QueueCommand),
     Turn(turn::TurnCommand),
+    Work(work::WorkCommand),
     Task(task::TaskCommand),
     Waiting(waiting::WaitingCommand),
+    Workspace(workspace::WorkspaceCommand),
 }

@@ -52,7 +52,7 @@ mod tests {
             Origin::Operator { actor_id: None },
             Origin::System { subsystem: "test".into() },
             Origin::Task { task: crate::words::id::TaskId(1) },
-            Origin::Timer { timer_id: 1 },
+            Origin::Timer { timer_id: crate::words::id::TimerId(1) },
             Origin::Webhook { source: "test".into(), event_type: None },
             Origin::Callback { descriptor_id: "test".into(), source: None },
             Origin::Channel { channel_id: "test".into(), sender_id: None },

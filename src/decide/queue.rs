@@ -10,7 +10,7 @@ use crate::events::queue::{
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::words::content::Content;
-use crate::words::id::MessageId;
+use crate::words::id::{MessageId, WorkId};
 use crate::words::limit::{
     MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_MESSAGES_MAX,
 };
@@ -49,9 +49,7 @@ pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decis
 
 /// Outside ingress: bounded, and refused by a stopped agent.
 fn enqueue(state: &AgentState, new: &NewMessage) -> Result<Decision, Rejection> {
-    if state.agent.lifecycle == Lifecycle::Stopped {
-        return Err(Rejection::AgentStopped);
-    }
+    admits(state)?;
     if !policy::allows(&new.origin, new.kind) {
         return Err(Rejection::KindOriginMismatch { kind: new.kind.name() });
     }
@@ -81,6 +79,15 @@ fn enqueue(state: &AgentState, new: &NewMessage) -> Result<Decision, Rejection> 
         provided_trust: new.provided_trust,
     };
     Ok(Decision::answering(vec![event.into()], Answer::Message(message)))
+}
+
+/// A message of the agent to itself.
+pub(super) fn enqueue_to_self(
+    _state: &AgentState,
+    _text: &Content,
+    _work: Option<WorkId>,
+) -> Result<(Event, MessageId), Rejection> {
+    Err(Rejection::NothingToDo)
 }
 
 fn check_bounds(new: &NewMessage) -> Result<(), Rejection> {
@@ -116,6 +123,16 @@ fn names(origin: &Origin) -> (Option<&str>, Option<&str>) {
         Origin::Callback { descriptor_id, source } => (Some(descriptor_id), source.as_deref()),
         Origin::System { subsystem } => (Some(subsystem), None),
         Origin::Timer { .. } | Origin::Task { .. } => (None, None),
+    }
+}
+
+/// Whether the agent takes messages in.
+pub(super) fn admits(state: &AgentState) -> Result<(), Rejection> {
+    match state.agent.lifecycle {
+        Lifecycle::Active | Lifecycle::Paused => Ok(()),
+        Lifecycle::Stopped => Err(Rejection::AgentStopped),
+        Lifecycle::Archiving | Lifecycle::Archived => Err(Rejection::AgentArchived),
+        Lifecycle::Unborn => Err(Rejection::UnknownAgent),
     }
 }
 

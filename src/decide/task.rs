@@ -1,15 +1,17 @@
 //! The task plane: starting, promoting and ending managed executions.
 
+use super::call::Called;
 use super::queue::owed;
-use super::{Decision, Rejection, schedule};
+use super::{Decision, Rejection, call};
 use crate::events::Event;
-use crate::events::queue::{MessageKind, Origin, Subject, Surface};
-use crate::events::task::{CommandOutput, Exit, TaskExited, TaskPromoted, TaskStarted, TaskStatus};
-use crate::events::turn::{Action, CallResult, Shown};
+use crate::events::call::{Action, CallResult, Shown};
+use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
+use crate::events::task::{ChildLifecycle, CommandOutput, Exit, TaskExited, TaskPromoted, TaskStarted, TaskStatus};
 use crate::fold::AgentState;
 use crate::fold::task::{Attempt, Task};
+use crate::fold::turn::Turn;
 use crate::words::content::{Content, excerpt, quoted};
-use crate::words::id::{Boot, EventSeq, RunId, TaskId};
+use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId};
 use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,39 @@ pub enum TaskCommand {
         task: TaskId,
         shown: Shown,
     },
+    Stop {
+        task: TaskId,
+        reason: String,
+    },
+    /// Text for the standard input, or for the child.
+    Input {
+        task: TaskId,
+        text: Content,
+    },
+    InputDelivered {
+        task: TaskId,
+        entry: EventSeq,
+    },
+    /// A child's result, from its outbox: taken in once, and accepted again without effect.
+    TakeReport {
+        task: TaskId,
+        child: AgentId,
+        status: TaskStatus,
+        report: Content,
+    },
+    /// What a child wants known, from its outbox.
+    TakeNotice {
+        task: TaskId,
+        child: AgentId,
+        /// The child's event that says it.
+        entry: EventSeq,
+        text: Content,
+    },
+    /// The child is what it was directed to be; one that is archived has ended with that.
+    ChildDirected {
+        task: TaskId,
+        lifecycle: ChildLifecycle,
+    },
 }
 
 pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decision, Rejection> {
@@ -56,6 +91,12 @@ pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decisi
         }
         TaskCommand::Promote { task, attempt, shown } => promote(state, *task, *attempt, shown)?,
         TaskCommand::Read { run, round, call, task, shown } => read(state, (*run, *round, *call), *task, shown)?,
+        TaskCommand::Stop { task, reason } => stop(state, *task, reason)?,
+        TaskCommand::Input { task, text } => input(state, *task, text)?.0,
+        TaskCommand::InputDelivered { task, entry } => input_delivered(state, *task, *entry)?,
+        TaskCommand::TakeReport { task, child, status, report } => take_report(state, *task, child, *status, report)?,
+        TaskCommand::TakeNotice { task, child, entry, text } => take_notice(state, *task, child, *entry, text)?,
+        TaskCommand::ChildDirected { task, lifecycle } => child_directed(state, *task, *lifecycle)?,
     };
     Ok(Decision::of(events))
 }
@@ -114,7 +155,7 @@ fn exited(
         output: output.clone(),
     };
     let mut events = vec![event.into()];
-    if let Some(result) = schedule::foreground_result(state, id, exit, duration_ms, output) {
+    if let Some(result) = call::foreground_result(state, id, exit, duration_ms, output) {
         events.push(result);
     } else if !task.in_foreground() {
         events.push(result_message(state, id, task, status, exit, output));
@@ -125,7 +166,7 @@ fn exited(
 fn status(task: &Task, exit: &Exit) -> TaskStatus {
     match (exit, task.stopping.as_deref()) {
         (Exit::Lost, _) | (Exit::Signal(_) | Exit::NotStarted(_), Some("agent_stopped")) => TaskStatus::Interrupted,
-        (Exit::Code(0), _) => TaskStatus::Completed,
+        (Exit::Code(0) | Exit::Reported, _) => TaskStatus::Completed,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), Some(_)) => TaskStatus::Cancelled,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), None) => TaskStatus::Failed,
     }
@@ -143,6 +184,7 @@ fn result_message(
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
         Exit::NotStarted(reason) => format!("it never ran: {}", excerpt(reason, EXCERPT_BYTES_MAX)),
+        Exit::Reported => "it has reported".into(),
         Exit::Lost => "its end is unknown: it may or may not have taken effect".into(),
     };
     let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
@@ -158,7 +200,7 @@ fn promote(state: &AgentState, id: TaskId, attempt: EventSeq, shown: &Shown) -> 
         return Err(Rejection::NothingToDo);
     }
     let result = CallResult::Promoted { task: id, output: shown.clone() };
-    let entry = schedule::result_of_task(state, id, result).ok_or(Rejection::NothingToDo)?;
+    let entry = call::result_of_task(state, id, result).ok_or(Rejection::NothingToDo)?;
     Ok(vec![TaskPromoted { task: id }.into(), entry])
 }
 
@@ -168,12 +210,71 @@ fn read(
     id: TaskId,
     shown: &Shown,
 ) -> Result<Vec<Event>, Rejection> {
-    let (turn, calls) = schedule::calls(state).ok_or(Rejection::NothingToDo)?;
+    let (turn, calls) = call::under_way(state).ok_or(Rejection::NothingToDo)?;
     let asks = calls.next().is_some_and(|call| matches!(call.action, Action::TaskOutput { task, .. } if task == id));
     if (turn.run, calls.round, calls.done) != (run, round, call) || !asks {
         return Err(Rejection::StaleAttempt);
     }
     let task = open(state, id)?;
     let result = CallResult::TaskOutput { task: id, status: task.status(), exit: None, output: shown.clone() };
-    Ok(vec![schedule::result(turn, calls, result)])
+    Ok(vec![call::result(turn, calls, result)])
+}
+
+/// The output of a task that has ended; of one that runs the runtime reads it when it is time, and of one that ended
+/// long ago it looks it up.
+pub(super) fn output_of_ended(state: &AgentState, turn: &Turn, task: TaskId) -> Option<Called> {
+    if state.tasks.open.contains_key(&task) {
+        return None;
+    }
+    let Some(ended) = state.tasks.ended(task) else {
+        return (task > state.tasks.last).then(|| Err(Rejection::Unknown { what: "task", id: task.to_string() }));
+    };
+    let exit = Some(ended.exit.clone());
+    let answer = CallResult::TaskOutput { task, status: ended.status, exit, output: call::shown(&ended.output) };
+    // The turn has seen the end, so the message that tells of it has been answered.
+    let outcome = MessageOutcome::Coalesced(turn.message);
+    let told = state.queue.result_of(task).map(|message| MessageSettled { message, outcome }.into());
+    Some(Ok((told.into_iter().collect(), answer)))
+}
+
+/// Ends a task for a call.
+pub(super) fn stop_called(_state: &AgentState, _task: TaskId) -> Called {
+    Err(Rejection::NothingToDo)
+}
+
+fn stop(_state: &AgentState, _task: TaskId, _reason: &str) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+/// Text for a task's standard input, or for its child; it is owed until it was taken in.
+pub(super) fn input(_state: &AgentState, _task: TaskId, _text: &Content) -> Called {
+    Err(Rejection::NothingToDo)
+}
+
+fn input_delivered(_state: &AgentState, _task: TaskId, _entry: EventSeq) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+fn take_report(
+    _state: &AgentState,
+    _task: TaskId,
+    _child: &AgentId,
+    _status: TaskStatus,
+    _report: &Content,
+) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+fn take_notice(
+    _state: &AgentState,
+    _task: TaskId,
+    _child: &AgentId,
+    _entry: EventSeq,
+    _text: &Content,
+) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+fn child_directed(_state: &AgentState, _task: TaskId, _lifecycle: ChildLifecycle) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
 }

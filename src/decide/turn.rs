@@ -1,16 +1,20 @@
 //! The turn plane: beginning a turn, its rounds and their attempts, and its end.
 
-use super::{Decision, Rejection};
+use super::call::CallEnd;
+use super::workspace::GuidanceFile;
+use super::{Decision, Rejection, call, waiting, workspace};
 use crate::events::Event;
+use crate::events::call::Call;
 use crate::events::operator::{BriefCreated, BriefKind};
 use crate::events::queue::{MessageOutcome, MessageSettled};
 use crate::events::turn::{
-    AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, Call, CurrentRunAborted, Entry, RoundAttemptFailed,
+    AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, CurrentRunAborted, Entry, RoundAttemptFailed,
     RoundAttempted, RoundRequested, Section, StopReason, TurnEntry, TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal,
     Usage,
 };
 use crate::fold::AgentState;
 use crate::fold::posture::{PostureKind, posture};
+use crate::fold::queue::work_of;
 use crate::fold::turn::{Phase, Requested, Turn};
 use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
@@ -24,6 +28,20 @@ use serde::{Deserialize, Serialize};
 pub enum TurnCommand {
     Start {
         policy: TurnPolicy,
+        /// The guidance files, as they were read for the turn.
+        guidance: Vec<GuidanceFile>,
+    },
+    /// The call that is next is about to be made at the outside.
+    BeginCall {
+        run: RunId,
+        round: u32,
+        call: u32,
+        boot: Boot,
+    },
+    EndCall {
+        run: RunId,
+        attempt: EventSeq,
+        end: CallEnd,
     },
     /// The prompt of the next round, built; the first attempt is begun with it.
     Request(NewRound),
@@ -74,7 +92,9 @@ pub struct NewAnswer {
 
 pub(super) fn decide(state: &AgentState, command: &TurnCommand, at: Timestamp) -> Result<Decision, Rejection> {
     let events = match command {
-        TurnCommand::Start { policy } => start(state, policy)?,
+        TurnCommand::Start { policy, guidance } => start(state, policy, guidance)?,
+        TurnCommand::BeginCall { run, round, call, boot } => call::begin(state, *run, *round, *call, *boot)?,
+        TurnCommand::EndCall { run, attempt, end } => return call::end(state, *run, *attempt, end),
         TurnCommand::Request(new) => request(state, new, at)?,
         TurnCommand::Attempt { run, boot } => attempt(state, *run, *boot, at)?,
         TurnCommand::Record(new) => record(state, new)?,
@@ -84,16 +104,19 @@ pub(super) fn decide(state: &AgentState, command: &TurnCommand, at: Timestamp) -
     Ok(Decision::of(events))
 }
 
-fn start(state: &AgentState, policy: &TurnPolicy) -> Result<Vec<Event>, Rejection> {
+fn start(state: &AgentState, policy: &TurnPolicy, guidance: &[GuidanceFile]) -> Result<Vec<Event>, Rejection> {
     if posture(state).kind != PostureKind::HasQueuedInput {
         return Err(Rejection::NothingToDo);
     }
     let (message, queued) = state.queue.first().ok_or(Rejection::NothingToDo)?;
     let run = state.turns.last.next();
-    let mut events = vec![
-        TurnStarted { run, message, policy: policy.clone() }.into(),
-        TurnEntry { run, entry: Entry::Incoming { message } }.into(),
-    ];
+    // The work that the message is about comes into focus, if it is open; else what was in focus stays there.
+    let work = work_of(&queued.about).into_iter().find(|work| state.works.open.contains_key(work));
+    let work = work.or(state.works.focus);
+    let mut events = workspace::guidance(state, guidance);
+    events.push(TurnStarted { run, message, policy: policy.clone(), work }.into());
+    events.push(TurnEntry { run, entry: Entry::Incoming { message } }.into());
+    events.extend(waiting::consume(state, run, &queued.about, work));
     if queued.from_operator {
         let text = format!("{run} has taken up {message}.");
         events.push(brief(state, 0, BriefKind::Ack, run, message, Content::from(text.as_str())));
@@ -346,7 +369,7 @@ pub(super) fn abort(state: &AgentState, mode: AbortMode, reason: &str) -> Vec<Ev
 /// The brief that follows `before` others of the same decision.
 fn brief(state: &AgentState, before: u64, kind: BriefKind, run: RunId, message: MessageId, text: Content) -> Event {
     let brief = crate::words::id::BriefId(state.briefs.last.0 + before + 1);
-    BriefCreated { brief, kind, run: Some(run), message: Some(message), text }.into()
+    BriefCreated { brief, kind, run: Some(run), message: Some(message), work: None, text }.into()
 }
 
 fn settle_message(turn: &Turn, outcome: MessageOutcome) -> Event {

@@ -1,22 +1,77 @@
 //! The waiting plane: wakes.
 
-use super::queue::{over, owed};
+use super::call::Called;
+use super::queue::{admits, over, owed};
 use super::{Decision, Rejection};
+use crate::events::Event;
 use crate::events::agent::{Answer, WakeDisposition};
-use crate::events::queue::{MessageKind, Origin, Surface};
-use crate::events::waiting::WakeRequested;
+use crate::events::call::WaitFor;
+use crate::events::queue::{BodyType, MessageKind, Origin, Subject, Surface};
+use crate::events::waiting::{DeliveryMode, WakeRequested};
 use crate::fold::AgentState;
-use crate::fold::agent::Lifecycle;
 use crate::fold::queue::wake_mark;
+use crate::fold::turn::{Calls, Turn};
 use crate::words::content::Content;
-use crate::words::id::MessageId;
+use crate::words::hash::Hash;
+use crate::words::id::{MessageId, RunId, TimerId, TriggerId, WaitId, WorkId};
 use crate::words::limit::{WAKE_REASONS_MAX, WAKE_TEXT_BYTES_MAX};
+use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingCommand {
     Wake(NewWake),
+    CreateTimer {
+        duration_ms: u64,
+        interval_ms: Option<u64>,
+        summary: Option<String>,
+    },
+    CancelTimer {
+        timer: TimerId,
+    },
+    /// A timer's time has come.
+    FireTimer {
+        timer: TimerId,
+    },
+    CancelWait {
+        wait: WaitId,
+    },
+    /// A wait's time has come.
+    EndWait {
+        wait: WaitId,
+    },
+    /// The token was drawn by the runtime; it is shown to the caller and kept nowhere.
+    CreateTrigger {
+        mode: DeliveryMode,
+        label: String,
+        work: Option<WorkId>,
+        token_hash: Hash,
+    },
+    RevokeTrigger {
+        trigger: TriggerId,
+    },
+    /// Somebody used a capability.
+    Callback(NewCallback),
+}
+
+/// What came through a capability.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewCallback {
+    pub token_hash: Hash,
+    /// As the route names it; it must be the capability's.
+    pub mode: DeliveryMode,
+    pub body_type: BodyType,
+    pub body: Content,
+}
+
+/// What WaitFor asks for.
+pub(super) struct NewWait {
+    pub wake: WaitFor,
+    pub reason: String,
+    pub work: Option<WorkId>,
+    pub recheck_after_ms: Option<u64>,
+    pub no_fallback_reason: Option<String>,
 }
 
 /// A request for the agent's attention.
@@ -28,11 +83,54 @@ pub struct NewWake {
     pub causation_id: Option<String>,
 }
 
-pub(super) fn decide(state: &AgentState, command: &WaitingCommand) -> Result<Decision, Rejection> {
-    let WaitingCommand::Wake(wake) = command;
-    if state.agent.lifecycle == Lifecycle::Stopped {
-        return Err(Rejection::AgentStopped);
+pub(super) fn decide(state: &AgentState, command: &WaitingCommand, _at: Timestamp) -> Result<Decision, Rejection> {
+    match command {
+        WaitingCommand::Wake(wake) => wake_up(state, wake),
+        WaitingCommand::CreateTimer { .. }
+        | WaitingCommand::CancelTimer { .. }
+        | WaitingCommand::FireTimer { .. }
+        | WaitingCommand::CancelWait { .. }
+        | WaitingCommand::EndWait { .. }
+        | WaitingCommand::CreateTrigger { .. }
+        | WaitingCommand::RevokeTrigger { .. }
+        | WaitingCommand::Callback(_) => Err(Rejection::NothingToDo),
     }
+}
+
+/// Records a wait and ends the turn after the round.
+pub(super) fn wait_for(_state: &AgentState, _turn: &Turn, _new: &NewWait) -> Called {
+    Err(Rejection::NothingToDo)
+}
+
+pub(super) fn set_timer(
+    _state: &AgentState,
+    _duration_ms: u64,
+    _interval_ms: Option<u64>,
+    _summary: Option<&str>,
+    _work: Option<WorkId>,
+) -> Result<(Vec<Event>, TimerId), Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+pub(super) fn cancel_timer(_state: &AgentState, _timer: TimerId, _reason: &str) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+pub(super) fn revoke_trigger(_state: &AgentState, _trigger: TriggerId, _reason: &str) -> Result<Vec<Event>, Rejection> {
+    Err(Rejection::NothingToDo)
+}
+
+pub(super) fn create_trigger_called(_state: &AgentState, _calls: &Calls, _token_hash: Hash, _file: &str) -> Called {
+    Err(Rejection::NothingToDo)
+}
+
+/// The triggered waits that a turn takes up as it begins: those that its message names, of its work, of the agent.
+pub(super) fn consume(_state: &AgentState, _run: RunId, _about: &[Subject], _work: Option<WorkId>) -> Vec<Event> {
+    Vec::new()
+}
+
+fn wake_up(state: &AgentState, wake: &NewWake) -> Result<Decision, Rejection> {
+    admits(state)?;
     check_bounds(wake)?;
     let Some((message, tick)) = state.queue.wake_tick() else { return Ok(woken(state, wake)) };
     let mark = wake_mark(&wake.reason, wake.source.as_deref());
@@ -69,12 +167,7 @@ fn woken(state: &AgentState, wake: &NewWake) -> Decision {
     told(wake, WakeDisposition::Woken, message, vec![tick])
 }
 
-fn told(
-    wake: &NewWake,
-    disposition: WakeDisposition,
-    message: MessageId,
-    mut events: Vec<crate::events::Event>,
-) -> Decision {
+fn told(wake: &NewWake, disposition: WakeDisposition, message: MessageId, mut events: Vec<Event>) -> Decision {
     // A wake that says nothing new leaves no event: repeating it cannot grow the ledger.
     if disposition != WakeDisposition::Ignored {
         let event = WakeRequested {

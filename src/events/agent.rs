@@ -1,7 +1,11 @@
 //! Agent plane: the agent's identity and lifecycle, and the requests it has answered.
 
+use crate::events::task::TaskStatus;
+use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, MessageId, RunId};
+use crate::words::id::{
+    AgentId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId, WorkspaceId,
+};
 
 shape! {
     /// Whether the agent belongs to the operator-visible surface (profile seed, Visibility).
@@ -58,6 +62,13 @@ shape! {
         Aborted(RunId),
         /// What became of a wake, and the tick that carries it.
         Woken { disposition: WakeDisposition, message: MessageId, },
+        Work(WorkId),
+        Wait(WaitId),
+        Timer(TimerId),
+        Trigger(TriggerId),
+        Task(TaskId),
+        Workspace(WorkspaceId),
+        Notice(NoticeId),
     }
 }
 
@@ -75,6 +86,8 @@ plane! {
             lineage_parent: Option<AgentId>,
             /// Who controls it.
             supervisor: Option<AgentId>,
+            /// The supervisor's handle of it.
+            supervising_task: Option<TaskId>,
             /// The guidance it was made from.
             template: Option<String>,
         }
@@ -88,6 +101,36 @@ plane! {
         0x0104 agent_paused 1 since "0.1.0" => Paused(AgentPaused) {
             reason: String,
         }
+        /// The agent made another one.
+        0x0105 agent_spawned 1 since "0.1.0" => Spawned(AgentSpawned) {
+            child: AgentId,
+            preset: Preset,
+            /// The handle by which it is supervised.
+            task: Option<TaskId>,
+        }
+        /// The agent began with a view of another one's context (control-plane seed, Fork Context Derivation).
+        0x0106 context_inherited 1 since "0.1.0" => Inherited(ContextInherited) {
+            from: AgentId,
+            /// The event that the other one had come to.
+            head: EventSeq,
+            view: Content,
+        }
+        /// The delegation has its result; it is owed to the supervisor.
+        0x0107 delegation_reported 1 since "0.1.0" => Reported(DelegationReported) {
+            status: TaskStatus,
+            run: Option<RunId>,
+            report: Content,
+        }
+        /// What the event `entry` owes to another agent was taken in there.
+        0x0108 outbox_delivered 1 since "0.1.0" => Delivered(OutboxDelivered) {
+            entry: EventSeq,
+        }
+        /// The agent is to end: it runs no more, and what is open is brought to its end.
+        0x0109 agent_archive_requested 1 since "0.1.0" => ArchiveRequested(AgentArchiveRequested) {
+            reason: String,
+        }
+        /// The agent has ended. Nothing follows.
+        0x010A agent_archived 1 since "0.1.0" => Archived(AgentArchived) {}
         /// A request that named an idempotency key was answered.
         0x0110 request_answered 1 since "0.1.0" => RequestAnswered(RequestAnswered) {
             key: String,

@@ -10,7 +10,9 @@
 mod vocabulary;
 
 pub mod agent;
+pub mod call;
 pub mod codec;
+pub mod memory;
 pub mod operator;
 pub mod payload;
 pub mod queue;
@@ -19,15 +21,20 @@ pub mod task;
 pub mod turn;
 pub mod upcast;
 pub mod waiting;
+pub mod work;
+pub mod workspace;
 
 use crate::words::id::{AgentId, EventSeq, RunId, TaskId};
 use crate::words::time::Timestamp;
 pub use agent::AgentEvent;
+pub use memory::MemoryEvent;
 pub use operator::OperatorEvent;
 pub use queue::QueueEvent;
 pub use task::TaskEvent;
 pub use turn::TurnEvent;
 pub use waiting::WaitingEvent;
+pub use work::WorkEvent;
+pub use workspace::WorkspaceEvent;
 
 shape! {
     /// Who or what a command came from. All events of one command share it.
@@ -108,10 +115,16 @@ planes! {
     Queue(QueueEvent) = "queue";
     /// Turns: model rounds, tool calls, ends.
     Turn(TurnEvent) = "turn";
+    /// What the agent is trying to achieve.
+    Work(WorkEvent) = "work";
     /// Managed executions.
     Task(TaskEvent) = "task";
-    /// Waits and wakes.
+    /// Waits, timers, triggers and wakes.
     Waiting(WaitingEvent) = "waiting";
+    /// Where the agent works.
+    Workspace(WorkspaceEvent) = "workspace";
     /// What the operator is told.
     Operator(OperatorEvent) = "operator";
+    /// What the agent keeps beside its transcript.
+    Memory(MemoryEvent) = "memory";
 }

@@ -1,7 +1,7 @@
 //! Operator plane: briefs, the user-facing output apart from traces (semantics 8).
 
 use crate::words::content::Content;
-use crate::words::id::{BriefId, MessageId, RunId};
+use crate::words::id::{BriefId, MessageId, NoticeId, RunId, WorkId};
 
 shape! {
     /// What a brief tells.
@@ -25,7 +25,15 @@ plane! {
             kind: BriefKind,
             run: Option<RunId>,
             message: Option<MessageId>,
+            /// The work that the brief reports as done.
+            work: Option<WorkId>,
             text: Content,
+        }
+        /// The agent wants somebody to know: the operator, or the supervisor of a private agent (semantics 8).
+        0x0802 operator_notification_requested 1 since "0.1.0" => NotificationRequested(NotificationRequested) {
+            notice: NoticeId,
+            text: Content,
+            work: Option<WorkId>,
         }
     }
 }

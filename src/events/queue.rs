@@ -1,7 +1,7 @@
 //! Queue plane: messages, with a provenance that the runtime assigns and nobody changes.
 
 use crate::words::content::Content;
-use crate::words::id::{MessageId, RunId, TaskId};
+use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 
 shape! {
     /// Four first-in first-out lanes; the oldest message of the highest lane that is not empty is next (semantics 2).
@@ -67,7 +67,7 @@ shape! {
         Channel { channel_id: String, sender_id: Option<String>, },
         Webhook { source: String, event_type: Option<String>, },
         Callback { descriptor_id: String, source: Option<String>, },
-        Timer { timer_id: u64, },
+        Timer { timer_id: TimerId, },
         System { subsystem: String, },
         Task { task: TaskId, },
     }
@@ -131,7 +131,14 @@ names!(BodyType { Text = "text", Json = "json", Brief = "brief", });
 
 shape! {
     /// What a message is about, beside what its body says.
-    pub enum Subject { Task(TaskId), }
+    pub enum Subject {
+        Task(TaskId),
+        /// The turn takes it as its focus.
+        Work(WorkId),
+        Wait(WaitId),
+        Timer(TimerId),
+        Trigger(TriggerId),
+    }
 }
 
 shape! {

@@ -1,7 +1,7 @@
 //! The catalogue of `ledger-schema/`, read from the vocabulary itself.
 
 use super::vocabulary::ShapeRow;
-use super::{PLANES, agent, operator, queue, task, turn};
+use super::{PLANES, agent, call, memory, operator, queue, task, turn, waiting, work, workspace};
 use std::fmt::Write as _;
 
 const SHAPES: &[ShapeRow] = &[
@@ -29,12 +29,6 @@ const SHAPES: &[ShapeRow] = &[
     turn::AttemptErrorKind::SHAPE,
     turn::AttemptError::SHAPE,
     turn::AfterAttempt::SHAPE,
-    turn::ExecRequest::SHAPE,
-    turn::CallError::SHAPE,
-    turn::Action::SHAPE,
-    turn::Call::SHAPE,
-    turn::Shown::SHAPE,
-    turn::CallResult::SHAPE,
     turn::Entry::SHAPE,
     turn::TurnOutcome::SHAPE,
     turn::AbortMode::SHAPE,
@@ -44,7 +38,38 @@ const SHAPES: &[ShapeRow] = &[
     task::Kept::SHAPE,
     task::CommandOutput::SHAPE,
     task::Caller::SHAPE,
+    task::ChildLifecycle::SHAPE,
+    task::WorkspaceMode::SHAPE,
     operator::BriefKind::SHAPE,
+    work::PlanStatus::SHAPE,
+    work::TodoStatus::SHAPE,
+    work::Todo::SHAPE,
+    work::BlockerChange::SHAPE,
+    work::WorkChange::SHAPE,
+    waiting::WaitOwner::SHAPE,
+    waiting::WakeOn::SHAPE,
+    waiting::Recoverability::SHAPE,
+    waiting::WaitTrigger::SHAPE,
+    waiting::DeliveryMode::SHAPE,
+    workspace::WorkspaceName::SHAPE,
+    workspace::Projection::SHAPE,
+    workspace::Worktree::SHAPE,
+    workspace::ChangedFile::SHAPE,
+    workspace::WorktreeSummary::SHAPE,
+    workspace::GuidanceScope::SHAPE,
+    memory::EpisodeBoundary::SHAPE,
+    call::ExecRequest::SHAPE,
+    call::CallError::SHAPE,
+    call::WaitFor::SHAPE,
+    call::ContextMode::SHAPE,
+    call::SpawnRequest::SHAPE,
+    call::View::SHAPE,
+    call::Action::SHAPE,
+    call::Call::SHAPE,
+    call::Shown::SHAPE,
+    call::FileChange::SHAPE,
+    call::PatchedFile::SHAPE,
+    call::CallResult::SHAPE,
 ];
 
 /// Every file of `ledger-schema/` that is generated: its name and its text.

@@ -1,9 +1,9 @@
 //! Task plane: managed execution. A command is recorded before it starts, and ends once (architecture 11).
 
-use crate::events::turn::ExecRequest;
+use crate::events::call::ExecRequest;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::{Boot, EventSeq, RunId, TaskId};
+use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WorkId};
 
 shape! {
     /// Where a task stands (semantics 5).
@@ -42,6 +42,8 @@ shape! {
         NotStarted(String),
         /// Its end is unknown: it may or may not have taken effect.
         Lost,
+        /// A child's report; the output is its text.
+        Reported,
     }
 }
 
@@ -76,6 +78,30 @@ shape! {
     }
 }
 
+shape! {
+    /// Whether a supervised child runs.
+    pub enum ChildLifecycle { Active, Stopped, Archived, }
+}
+impl PartialOrd for ChildLifecycle {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ChildLifecycle {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (*self as u8).cmp(&(*other as u8))
+    }
+}
+
+names!(ChildLifecycle { Active = "active", Stopped = "stopped", Archived = "archived", });
+
+shape! {
+    /// Where a child works (control-plane seed, Workspace Projection Model).
+    pub enum WorkspaceMode { Inherit, Worktree, ExplicitRoot, }
+}
+names!(WorkspaceMode { Inherit = "inherit", Worktree = "worktree", ExplicitRoot = "explicit_root", });
+
 plane! {
     /// Facts about managed executions.
     TaskEvent {
@@ -87,6 +113,8 @@ plane! {
             summary: String,
             /// The call that waits for it; none for a task of its own.
             caller: Option<Caller>,
+            /// The work it serves.
+            work: Option<WorkId>,
         }
         /// The command is about to be run; its `event_seq` is the attempt's name. Durable before the spawn.
         0x0502 task_started 1 since "0.1.0" => Started(TaskStarted) {
@@ -109,6 +137,30 @@ plane! {
             status: TaskStatus,
             exit: Exit,
             output: CommandOutput,
+        }
+        /// A child agent was made, and is supervised by this handle.
+        0x0506 task_child_spawned 1 since "0.1.0" => ChildSpawned(TaskChildSpawned) {
+            task: TaskId,
+            child: AgentId,
+            summary: String,
+            mode: WorkspaceMode,
+            work: Option<WorkId>,
+        }
+        /// Text is owed to the task's standard input, or to the child, from `offset` of all that it was given.
+        0x0507 task_input_requested 1 since "0.1.0" => InputRequested(TaskInputRequested) {
+            task: TaskId,
+            text: Content,
+            offset: u64,
+        }
+        /// The text that the event `entry` owes was taken in.
+        0x0508 task_input_delivered 1 since "0.1.0" => InputDelivered(TaskInputDelivered) {
+            task: TaskId,
+            entry: EventSeq,
+        }
+        /// A child is what its supervisor's lifecycle asks it to be.
+        0x0509 child_directed 1 since "0.1.0" => ChildDirected(ChildDirected) {
+            task: TaskId,
+            lifecycle: ChildLifecycle,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Turn plane: a turn as a state machine, each step an event (architecture 9).
 
-use crate::events::task::{CommandSpec, Exit, TaskStatus};
+use crate::events::call::{Call, CallResult};
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::{Boot, EventSeq, MessageId, RunId, TaskId};
+use crate::words::id::{Boot, EventSeq, MessageId, RunId, WorkId};
 use crate::words::time::Timestamp;
 
 shape! {
@@ -17,6 +17,10 @@ shape! {
         tokens_per_turn_max: u64,
         attempts_per_model_max: u32,
         retry_ms_first: u64,
+        /// Tokens that a prompt may hold before older rounds give way to a recap.
+        context_tokens_max: u64,
+        /// Tokens, input and output together, that the agent may use in all its turns.
+        tokens_per_agent_max: Option<u64>,
     }
 }
 
@@ -25,6 +29,18 @@ shape! {
     pub enum SectionKind {
         /// Who the agent is and what the runtime promises; first, for it never changes.
         Contract,
+        /// What an AGENTS.md says.
+        Guidance,
+        /// The view of a parent's context that the agent began with.
+        Inherited,
+        /// The digest of an episode.
+        Episode,
+        /// The agent's working memory.
+        Memory,
+        /// The work in focus, and what else is open.
+        Work,
+        /// What earlier rounds of the turn came to, in their place.
+        Recap,
         /// A message of an earlier turn.
         EarlierMessage,
         /// The answer of an earlier turn.
@@ -41,6 +57,12 @@ shape! {
 }
 names!(SectionKind {
     Contract = "contract",
+    Guidance = "guidance",
+    Inherited = "inherited",
+    Episode = "episode",
+    Memory = "memory",
+    Work = "work",
+    Recap = "recap",
     EarlierMessage = "earlier_message",
     EarlierAnswer = "earlier_answer",
     Message = "message",
@@ -124,80 +146,6 @@ shape! {
 }
 
 shape! {
-    /// A request for a managed command, as a tool call or an operator makes it.
-    pub struct ExecRequest {
-        spec: CommandSpec,
-        /// How long the call waits before it answers with a task handle.
-        yield_ms: u64,
-        /// Output shown in the answer.
-        shown_tokens: u32,
-        /// Whether an equal command that runs already is answered with its handle.
-        reuse_running: bool,
-    }
-}
-
-shape! {
-    /// A tool call's refusal, in terms a model can act on.
-    pub struct CallError {
-        /// A stable code, such as `invalid_tool_input`.
-        kind: String,
-        field: Option<String>,
-        message: String,
-        hint: Option<String>,
-    }
-}
-
-shape! {
-    /// What a tool call asks for, read from its arguments.
-    pub enum Action {
-        Exec(ExecRequest),
-        /// `wait_ms`: how long to wait for the end when it still runs.
-        TaskOutput { task: TaskId, wait_ms: u64, shown_tokens: u32, },
-        Sleep { reason: Option<String>, },
-        /// The arguments could not be read, or the tool is not there.
-        Refused(CallError),
-    }
-}
-
-shape! {
-    /// A tool call of a model round.
-    pub struct Call {
-        /// The model's own name for it.
-        id: String,
-        tool: String,
-        action: Action,
-    }
-}
-
-shape! {
-    /// Output of a command as it is shown, and how much there was.
-    pub struct Shown {
-        text: Content,
-        /// Bytes the command wrote.
-        bytes: u64,
-        /// Whether `text` leaves something out.
-        cut: bool,
-    }
-}
-
-shape! {
-    /// What a tool call came to.
-    pub enum CallResult {
-        /// The command ended in time.
-        Exited { task: TaskId, exit: Exit, duration_ms: u64, output: Shown, },
-        /// The command goes on as a task.
-        Promoted { task: TaskId, output: Shown, },
-        /// An equal command runs already.
-        AlreadyRunning { task: TaskId, },
-        /// A task's output; its end when it has one.
-        TaskOutput { task: TaskId, status: TaskStatus, exit: Option<Exit>, output: Shown, },
-        /// The turn ends after this round.
-        Slept,
-        Refused(CallError),
-    }
-}
-
-shape! {
     /// An entry of a turn's transcript.
     pub enum Entry {
         /// The message the turn is spent on.
@@ -252,6 +200,8 @@ plane! {
             run: RunId,
             message: MessageId,
             policy: TurnPolicy,
+            /// The work in focus, as the message names it or the agent had it.
+            work: Option<WorkId>,
         }
         /// A model round is owed, with exactly this prompt (architecture 25).
         0x0302 round_requested 1 since "0.1.0" => RoundRequested(RoundRequested) {
@@ -283,6 +233,14 @@ plane! {
             attempt: EventSeq,
             error: AttemptError,
             then: AfterAttempt,
+        }
+        /// A tool call that needs the outside is about to be made; its `event_seq` is the attempt's name.
+        0x0308 call_started 1 since "0.1.0" => CallStarted(CallStarted) {
+            run: RunId,
+            round: u32,
+            /// From 0 within the round.
+            call: u32,
+            boot: Boot,
         }
         /// The transcript grew by an entry.
         0x0305 turn_entry 1 since "0.1.0" => Entry(TurnEntry) {

@@ -6,10 +6,13 @@
 //! | active           | Paused  | paused  |
 //! | active, paused   | Stopped | stopped |
 //! | paused, stopped  | Started | active  |
+//! | any but archived | ArchiveRequested | archiving |
+//! | archiving        | Archived | archived; nothing follows |
 
 use super::{Illegal, Place};
 use crate::events::agent::{AgentCreated, AgentEvent, Ownership, Preset, Role, Visibility};
-use crate::words::id::{AgentId, EventSeq};
+use crate::words::content::Content;
+use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +27,10 @@ pub enum Lifecycle {
     Paused,
     /// Withheld from the scheduler; messages are refused.
     Stopped,
+    /// On its way to its end: what is open is being ended.
+    Archiving,
+    /// Sealed.
+    Archived,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +46,20 @@ pub struct Agent {
     pub preset: Preset,
     pub lineage_parent: Option<AgentId>,
     pub supervisor: Option<AgentId>,
+    pub supervising_task: Option<TaskId>,
+    /// Children made so far, which number the next one's id.
+    pub children: u64,
+    /// The view of another agent's context that this one began with.
+    pub inherited: Option<Inherited>,
     pub template: Option<String>,
+}
+
+/// What an agent began with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inherited {
+    pub seq: EventSeq,
+    pub from: AgentId,
+    pub view: Content,
 }
 
 impl Default for Agent {
@@ -55,6 +75,9 @@ impl Default for Agent {
             preset: Preset::PublicNamed,
             lineage_parent: None,
             supervisor: None,
+            supervising_task: None,
+            children: 0,
+            inherited: None,
             template: None,
         }
     }
@@ -67,11 +90,25 @@ impl Lifecycle {
             Self::Active => "active",
             Self::Paused => "paused",
             Self::Stopped => "stopped",
+            Self::Archiving => "archiving",
+            Self::Archived => "archived",
         }
     }
 }
 
+impl Lifecycle {
+    /// Whether messages are taken in.
+    pub fn admits(self) -> bool {
+        matches!(self, Self::Active | Self::Paused)
+    }
+}
+
 impl Agent {
+    /// Whether the agent works for another one, which it reports to.
+    pub fn is_supervised(&self) -> bool {
+        self.supervisor.is_some() && self.supervising_task.is_some()
+    }
+
     pub(super) fn evolve(&mut self, event: &AgentEvent, id: &AgentId, place: Place) -> Result<(), Illegal> {
         match event {
             AgentEvent::Created(event) => self.create(event, id, place),
@@ -80,6 +117,24 @@ impl Agent {
             AgentEvent::Stopped(event) => {
                 self.go(&[Lifecycle::Active, Lifecycle::Paused], Lifecycle::Stopped, &event.reason, place)
             }
+            AgentEvent::Spawned(event) => {
+                self.children += u64::from(event.preset == Preset::PrivateChild);
+                Ok(())
+            }
+            AgentEvent::Inherited(event) => {
+                let (from, view) = (event.from.clone(), event.view.clone());
+                self.inherited = Some(Inherited { seq: place.seq, from, view });
+                Ok(())
+            }
+            AgentEvent::ArchiveRequested(event) => {
+                let from = [Lifecycle::Active, Lifecycle::Paused, Lifecycle::Stopped];
+                self.go(&from, Lifecycle::Archiving, &event.reason, place)
+            }
+            AgentEvent::Archived(_) => {
+                let reason = self.lifecycle_reason.clone();
+                self.go(&[Lifecycle::Archiving], Lifecycle::Archived, &reason, place)
+            }
+            AgentEvent::Reported(_) | AgentEvent::Delivered(_) => Err("the outbox is folded by itself"),
             AgentEvent::RequestAnswered(_) => Err("receipts are folded by themselves"),
         }
     }
@@ -99,6 +154,9 @@ impl Agent {
             preset: event.preset,
             lineage_parent: event.lineage_parent.clone(),
             supervisor: event.supervisor.clone(),
+            supervising_task: event.supervising_task,
+            children: 0,
+            inherited: None,
             template: event.template.clone(),
         };
         Ok(())

@@ -8,7 +8,9 @@
 
 pub mod agent;
 pub mod invariant;
+pub mod memory;
 pub mod operator;
+pub mod outbox;
 pub mod owed;
 pub mod posture;
 pub mod queue;
@@ -16,8 +18,12 @@ pub mod receipt;
 pub mod row;
 pub mod task;
 pub mod turn;
+pub mod waiting;
+pub mod work;
+pub mod workspace;
 
-use crate::events::{AgentEvent, Envelope, Event, TaskEvent, TurnEvent, WaitingEvent};
+use crate::events::queue::MessageKind;
+use crate::events::{AgentEvent, Envelope, Event, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent};
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -36,7 +42,12 @@ pub struct AgentState {
     pub agent: agent::Agent,
     pub queue: queue::Queue,
     pub turns: turn::Turns,
+    pub works: work::Works,
     pub tasks: task::Tasks,
+    pub waiting: waiting::Waiting,
+    pub workspaces: workspace::Workspaces,
+    pub memory: memory::Memory,
+    pub outbox: outbox::Outbox,
     pub briefs: operator::Briefs,
     pub receipts: receipt::Receipts,
 }
@@ -70,7 +81,12 @@ impl AgentState {
             agent: agent::Agent::default(),
             queue: queue::Queue::default(),
             turns: turn::Turns::default(),
+            works: work::Works::default(),
             tasks: task::Tasks::default(),
+            waiting: waiting::Waiting::default(),
+            workspaces: workspace::Workspaces::default(),
+            memory: memory::Memory::default(),
+            outbox: outbox::Outbox::default(),
             briefs: operator::Briefs::default(),
             receipts: receipt::Receipts::default(),
         }
@@ -86,6 +102,9 @@ impl AgentState {
         if birth != (self.head == EventSeq::ZERO) {
             return Err(illegal("a ledger begins with the agent's creation, and only there"));
         }
+        if self.agent.lifecycle == agent::Lifecycle::Archived {
+            return Err(illegal("the ledger is sealed"));
+        }
         let place = Place { seq: envelope.seq, at: envelope.at };
         self.apply(&envelope.event, place).map_err(illegal)?;
         self.head = envelope.seq;
@@ -95,32 +114,85 @@ impl AgentState {
 
     fn apply(&mut self, event: &Event, place: Place) -> Result<(), Illegal> {
         match event {
-            Event::Agent(AgentEvent::RequestAnswered(event)) => self.receipts.evolve(event, place),
-            Event::Agent(event) => self.agent.evolve(event, &self.agent_id, place),
+            Event::Agent(event) => self.apply_agent(event, place),
             Event::Queue(event) => self.apply_queue(event, place),
-            Event::Turn(TurnEvent::Started(event)) => {
-                let message = self.queue.take(event.message)?;
-                self.turns.start(event, message, place)
+            Event::Turn(event) => self.apply_turn(event, place),
+            Event::Work(event) => {
+                self.turns.worked(event);
+                self.works.evolve(event, place)
             }
-            Event::Turn(event) => self.turns.evolve(event, place),
             Event::Task(event) => self.apply_task(event, place),
-            Event::Waiting(WaitingEvent::WakeRequested(event)) => self.queue.wake(event, place),
-            Event::Operator(event) => {
-                self.queue.acknowledged(event);
-                self.turns.told(event, place);
-                self.briefs.evolve(event, place)
+            Event::Waiting(WaitingEvent::WakeRequested(event)) => {
+                self.works.news(&[]);
+                self.queue.wake(event, place)
+            }
+            Event::Waiting(event) => self.waiting.evolve(event, place),
+            Event::Workspace(event) => self.workspaces.evolve(event, place),
+            Event::Operator(event) => self.apply_operator(event, place),
+            Event::Memory(event) => {
+                self.turns.remembered(event);
+                self.memory.evolve(event, place)
             }
         }
     }
 
-    /// A message is settled out of the queue, or as the one its turn is spent on.
-    fn apply_queue(&mut self, event: &crate::events::QueueEvent, place: Place) -> Result<(), Illegal> {
+    /// Receipts and the outbox are parts of the state by themselves.
+    fn apply_agent(&mut self, event: &AgentEvent, place: Place) -> Result<(), Illegal> {
         match event {
-            crate::events::QueueEvent::Enqueued(event) => self.queue.enqueue(event, place),
-            crate::events::QueueEvent::Settled(event) if self.turns.is_spent_on(event.message) => {
-                self.turns.settle_message(event)
+            AgentEvent::RequestAnswered(event) => self.receipts.evolve(event, place),
+            AgentEvent::Reported(event) => {
+                let (status, report) = (event.status, event.report.clone());
+                self.outbox.owe(place.seq, outbox::Delivery::Report { status, report })
             }
-            crate::events::QueueEvent::Settled(event) => self.queue.settle(event),
+            AgentEvent::Delivered(event) => self.outbox.delivered(event.entry),
+            AgentEvent::Created(_)
+            | AgentEvent::Started(_)
+            | AgentEvent::Stopped(_)
+            | AgentEvent::Paused(_)
+            | AgentEvent::Spawned(_)
+            | AgentEvent::Inherited(_)
+            | AgentEvent::ArchiveRequested(_)
+            | AgentEvent::Archived(_) => self.agent.evolve(event, &self.agent_id, place),
+        }
+    }
+
+    /// A message is settled out of the queue, or as the one its turn is spent on. What comes in is news to the work
+    /// it is about, or to all work if it is about none; the runtime's own ticks are not.
+    fn apply_queue(&mut self, event: &QueueEvent, place: Place) -> Result<(), Illegal> {
+        match event {
+            QueueEvent::Enqueued(event) => {
+                if event.kind != MessageKind::SystemTick {
+                    self.works.news(&queue::work_of(&event.about));
+                }
+                self.queue.enqueue(event, place)
+            }
+            QueueEvent::Settled(event) if self.turns.is_spent_on(event.message) => self.turns.settle_message(event),
+            QueueEvent::Settled(event) => self.queue.settle(event),
+        }
+    }
+
+    /// A turn takes its message out of the queue and its work into focus; what it does for the work is progress.
+    fn apply_turn(&mut self, event: &TurnEvent, place: Place) -> Result<(), Illegal> {
+        match event {
+            TurnEvent::Started(event) => {
+                let message = self.queue.take(event.message)?;
+                self.works.focus_on(event.work)?;
+                self.turns.start(event, message, place)
+            }
+            TurnEvent::Entry(entry) => {
+                if turn::is_progress(&entry.entry)
+                    && let Some(work) = self.turns.current.as_ref().and_then(|turn| turn.work)
+                {
+                    self.works.progress(work);
+                }
+                self.turns.evolve(event, place)
+            }
+            TurnEvent::RoundRequested(_)
+            | TurnEvent::RoundAttempted(_)
+            | TurnEvent::RoundAttemptFailed(_)
+            | TurnEvent::CallStarted(_)
+            | TurnEvent::Aborted(_)
+            | TurnEvent::Terminal(_) => self.turns.evolve(event, place),
         }
     }
 
@@ -132,6 +204,18 @@ impl AgentState {
             self.turns.open_call(caller, event.task)?;
         }
         self.tasks.evolve(event, place)
+    }
+
+    /// What a private agent wants known is owed to its supervisor.
+    fn apply_operator(&mut self, event: &OperatorEvent, place: Place) -> Result<(), Illegal> {
+        self.queue.acknowledged(event);
+        self.turns.told(event, place);
+        if let OperatorEvent::NotificationRequested(notice) = event
+            && self.agent.is_supervised()
+        {
+            self.outbox.owe(place.seq, outbox::Delivery::Notice { text: notice.text.clone() })?;
+        }
+        self.briefs.evolve(event, place)
     }
 
     /// Whether the agent exists.

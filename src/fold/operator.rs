@@ -1,8 +1,8 @@
-//! The operator plane: briefs. A brief cannot change, so the state keeps only how many there were.
+//! The operator plane: briefs and notices. Neither can change, so the state keeps only how many there were.
 
 use super::{Illegal, Place};
 use crate::events::operator::OperatorEvent;
-use crate::words::id::BriefId;
+use crate::words::id::{BriefId, NoticeId};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,23 @@ pub struct Briefs {
     /// The id given last; briefs are counted from 1.
     pub last: BriefId,
     pub last_at: Option<Timestamp>,
+    pub last_notice: NoticeId,
 }
 
 impl Briefs {
     pub(super) fn evolve(&mut self, event: &OperatorEvent, place: Place) -> Result<(), Illegal> {
-        let OperatorEvent::BriefCreated(event) = event;
-        if event.brief != self.last.next() {
-            return Err("brief ids go up by one");
+        match event {
+            OperatorEvent::BriefCreated(event) if event.brief == self.last.next() => {
+                self.last = event.brief;
+                self.last_at = Some(place.at);
+                Ok(())
+            }
+            OperatorEvent::NotificationRequested(event) if event.notice == self.last_notice.next() => {
+                self.last_notice = event.notice;
+                Ok(())
+            }
+            OperatorEvent::BriefCreated(_) => Err("brief ids go up by one"),
+            OperatorEvent::NotificationRequested(_) => Err("notice ids go up by one"),
         }
-        self.last = event.brief;
-        self.last_at = Some(place.at);
-        Ok(())
     }
 }

@@ -4,11 +4,14 @@
 //! longer owed. Waiting is an owed effect with a time.
 
 use super::AgentState;
-use super::posture::{PostureKind, posture};
-use super::task::Task;
+use super::agent::Lifecycle;
+use super::posture::{PostureKind, posture, runnable};
+use super::task::{Job, Task};
 use super::turn::{Calls, Phase, Requested, Turn};
-use crate::events::turn::Action;
-use crate::words::id::{Boot, EventSeq, RunId, TaskId};
+use crate::events::call::{Action, ExecRequest};
+use crate::events::queue::Subject;
+use crate::events::task::ChildLifecycle;
+use crate::words::id::{Boot, EventSeq, RunId, TaskId, TimerId, WaitId, WorkId};
 use crate::words::time::Timestamp;
 
 /// One thing that should be happening.
@@ -22,6 +25,10 @@ pub enum Effect {
     BeginAttempt { run: RunId, after: EventSeq },
     /// A model call is under way.
     CallModel { run: RunId, attempt: EventSeq },
+    /// A tool call needs the outside, and has no live attempt since the event `after`.
+    BeginCall { run: RunId, round: u32, call: u32, after: EventSeq },
+    /// A tool call is made at the outside.
+    RunCall { run: RunId, attempt: EventSeq },
     /// A command waits for its start.
     StartTask { task: TaskId },
     /// A command runs.
@@ -32,6 +39,22 @@ pub enum Effect {
     PromoteTask { task: TaskId, attempt: EventSeq },
     /// A call asks for the output of a command that still runs.
     ReadTask { run: RunId, round: u32, call: u32, task: TaskId },
+    /// Input is owed to a running command, or to a child.
+    DeliverInput { task: TaskId, entry: EventSeq },
+    /// A child is not what its supervisor's lifecycle asks it to be.
+    DirectChild { task: TaskId, lifecycle: ChildLifecycle },
+    /// What becomes of an ended task's worktree is to be settled.
+    SettleWorktree { task: TaskId },
+    /// The supervisor is owed what the event `entry` says.
+    Deliver { entry: EventSeq },
+    /// Runnable work has nobody who continues it.
+    ContinueWork { work: WorkId },
+    /// Blockers are to be looked at again.
+    Recheck,
+    /// A wait ends by itself.
+    EndWait { wait: WaitId },
+    /// A timer is due.
+    FireTimer { timer: TimerId },
 }
 
 /// An effect, and the time before which it is not to be started.
@@ -69,9 +92,35 @@ pub fn owed(state: &AgentState, boot: Boot) -> Vec<Owed> {
         owed.extend(of_turn(state, turn, boot));
     }
     for (id, task) in &state.tasks.open {
-        of_task(*id, task, &mut owed);
+        of_task(state, *id, task, &mut owed);
     }
+    of_time(state, &mut owed);
+    let ended = state.workspaces.worktrees.keys().filter(|task| !state.tasks.open.contains_key(task));
+    owed.extend(ended.map(|task| Effect::SettleWorktree { task: *task }.at_once()));
+    owed.extend(state.outbox.owed.keys().map(|entry| Effect::Deliver { entry: *entry }.at_once()));
     owed
+}
+
+/// What time brings. A stopped agent takes in nothing; what came due meanwhile comes once when it is started.
+fn of_time(state: &AgentState, owed: &mut Vec<Owed>) {
+    if !state.agent.lifecycle.admits() {
+        return;
+    }
+    if posture(state).kind == PostureKind::HasRunnableWork
+        && let Some((work, item)) = runnable(state)
+    {
+        owed.push(Effect::ContinueWork { work }.at(item.continue_at()));
+    }
+    owed.extend(state.works.recheck_at().map(|at| Effect::Recheck.at(at)));
+    let ends = state.waiting.active().filter_map(|(wait, open)| Some(Effect::EndWait { wait }.at(open.due?)));
+    owed.extend(ends);
+    // While a timer's tick waits the next is not due: ticks do not pile up.
+    let timers = state.waiting.timers.iter().filter(|(id, _)| !has_tick(state, **id));
+    owed.extend(timers.map(|(id, timer)| Effect::FireTimer { timer: *id }.at(timer.due)));
+}
+
+fn has_tick(state: &AgentState, timer: TimerId) -> bool {
+    state.queue.about(&Subject::Timer(timer)).next().is_some()
 }
 
 /// The earliest time at which something is owed that is not owed at once.
@@ -90,7 +139,7 @@ fn of_turn(state: &AgentState, turn: &Turn, boot: Boot) -> Option<Owed> {
         // A turn that would end, but a prompt has come: one more round takes it in.
         Phase::Finished { .. } => state.queue.interjections().next().map(|_| prepare(turn)),
         Phase::RoundRequested(requested) => Some(of_round(turn.run, requested, boot)),
-        Phase::Calls(calls) => of_call(state, turn, calls),
+        Phase::Calls(calls) => of_call(state, turn, calls, boot),
     }
 }
 
@@ -107,15 +156,97 @@ fn of_round(run: RunId, requested: &Requested, boot: Boot) -> Owed {
     }
 }
 
-/// Only a call that waits for a running command's output needs the outside; the rest is decided at once.
-fn of_call(state: &AgentState, turn: &Turn, calls: &Calls) -> Option<Owed> {
-    let Action::TaskOutput { task, wait_ms, .. } = &calls.next()?.action else { return None };
-    state.tasks.open.get(task)?;
-    let effect = Effect::ReadTask { run: turn.run, round: calls.round, call: calls.done, task: *task };
-    Some(effect.at(turn.step_at.after_ms(*wait_ms)))
+/// Most calls are decided at once; these wait for a running command's output, or for the outside.
+fn of_call(state: &AgentState, turn: &Turn, calls: &Calls, boot: Boot) -> Option<Owed> {
+    let next = calls.next()?;
+    if let Action::TaskOutput { task, offset: None, wait_ms, .. } = &next.action
+        && state.tasks.open.contains_key(task)
+    {
+        let effect = Effect::ReadTask { run: turn.run, round: calls.round, call: calls.done, task: *task };
+        return Some(effect.at(turn.step_at.after_ms(*wait_ms)));
+    }
+    if reach(&next.action) == Reach::Here || calls.task.is_some() {
+        return None;
+    }
+    let (run, round, call) = (turn.run, calls.round, calls.done);
+    let begin = |after| Effect::BeginCall { run, round, call, after }.at_once();
+    Some(match calls.attempt {
+        Some(attempt) if attempt.boot == boot => Effect::RunCall { run, attempt: attempt.seq }.at_once(),
+        Some(attempt) => begin(attempt.seq),
+        None => begin(turn.started),
+    })
 }
 
-fn of_task(id: TaskId, task: &Task, owed: &mut Vec<Owed>) {
+/// How far a call reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The state decides it, or a command of the task plane answers it.
+    Here,
+    /// It looks at something, and may look again.
+    Outside,
+    /// It changes something, and is not made twice (architecture 11).
+    OutsideOnce,
+}
+
+/// How far a call of this kind reaches.
+pub fn reach(action: &Action) -> Reach {
+    match action {
+        Action::Look(_)
+        | Action::ReadFile { .. }
+        | Action::SearchFiles { .. }
+        | Action::UseWorkspace { .. }
+        | Action::AttachWorkspace { .. }
+        | Action::CreateTrigger { .. }
+        | Action::Spawn(_)
+        | Action::TaskOutput { .. } => Reach::Outside,
+        Action::ApplyPatch { .. } => Reach::OutsideOnce,
+        Action::Exec(_)
+        | Action::TaskInput { .. }
+        | Action::TaskStop { .. }
+        | Action::Sleep { .. }
+        | Action::WaitFor { .. }
+        | Action::CreateTimer { .. }
+        | Action::CancelTimer { .. }
+        | Action::CancelTrigger { .. }
+        | Action::CreateWork { .. }
+        | Action::UpdateWork { .. }
+        | Action::PickWork { .. }
+        | Action::CompleteWork { .. }
+        | Action::UpdateMemory { .. }
+        | Action::Enqueue { .. }
+        | Action::Notify { .. }
+        | Action::DetachWorkspace { .. }
+        | Action::Refused(_) => Reach::Here,
+    }
+}
+
+fn of_task(state: &AgentState, id: TaskId, task: &Task, owed: &mut Vec<Owed>) {
+    match &task.job {
+        Job::Command(request) => of_command(id, task, request, owed),
+        Job::Child(child) => {
+            let lifecycle = directed(state, task);
+            if child.lifecycle != lifecycle {
+                owed.push(Effect::DirectChild { task: id, lifecycle }.at_once());
+            }
+        }
+    }
+    // Input follows input: one at a time, the first first.
+    let begun = task.attempt.is_some() || task.child().is_some();
+    let input = task.inputs.keys().next().filter(|_| begun && task.stopping.is_none());
+    owed.extend(input.map(|entry| Effect::DeliverInput { task: id, entry: *entry }.at_once()));
+}
+
+/// What a child is to be: it follows its supervisor, and ends with its handle (semantics 1).
+fn directed(state: &AgentState, task: &Task) -> ChildLifecycle {
+    match state.agent.lifecycle {
+        _ if task.stopping.is_some() => ChildLifecycle::Archived,
+        Lifecycle::Active | Lifecycle::Paused | Lifecycle::Unborn => ChildLifecycle::Active,
+        Lifecycle::Stopped => ChildLifecycle::Stopped,
+        Lifecycle::Archiving | Lifecycle::Archived => ChildLifecycle::Archived,
+    }
+}
+
+fn of_command(id: TaskId, task: &Task, request: &ExecRequest, owed: &mut Vec<Owed>) {
     let Some(attempt) = task.attempt else {
         owed.push(Effect::StartTask { task: id }.at_once());
         return;
@@ -124,7 +255,7 @@ fn of_task(id: TaskId, task: &Task, owed: &mut Vec<Owed>) {
     if task.stopping.is_some() {
         owed.push(Effect::StopTask { task: id, attempt: attempt.seq }.at_once());
     } else if task.in_foreground() {
-        let at = attempt.at.after_ms(task.request.yield_ms);
+        let at = attempt.at.after_ms(request.yield_ms);
         owed.push(Effect::PromoteTask { task: id, attempt: attempt.seq }.at(at));
     }
 }

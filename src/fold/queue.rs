@@ -14,7 +14,7 @@ use crate::events::operator::{BriefKind, OperatorEvent};
 use crate::events::queue::{Lane, MessageEnqueued, MessageKind, MessageSettled, Origin, Subject};
 use crate::events::waiting::WakeRequested;
 use crate::words::hash::Hash;
-use crate::words::id::{EventSeq, MessageId, TaskId};
+use crate::words::id::{EventSeq, MessageId, TaskId, WorkId};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ pub struct Queued {
     pub lane: Lane,
     pub kind: MessageKind,
     pub body_bytes: u64,
-    pub about: Option<TaskId>,
+    pub about: Vec<Subject>,
     /// Whether an operator sent it.
     pub from_operator: bool,
     /// Whether its sender was told that a run has taken it up.
@@ -61,6 +61,15 @@ pub(super) fn rank(lane: Lane) -> usize {
         Lane::Normal => 2,
         Lane::Background => 3,
     }
+}
+
+/// The work that a message is about.
+pub fn work_of(about: &[Subject]) -> Vec<WorkId> {
+    let work = |subject: &Subject| match subject {
+        Subject::Work(work) => Some(*work),
+        Subject::Task(_) | Subject::Wait(_) | Subject::Timer(_) | Subject::Trigger(_) => None,
+    };
+    about.iter().filter_map(work).collect()
 }
 
 /// What makes two wakes the same.
@@ -89,22 +98,26 @@ impl Queue {
 
     /// The waiting message that tells how `task` ended.
     pub fn result_of(&self, task: TaskId) -> Option<MessageId> {
-        let mut results = self.waiting.iter().filter(|(_, queued)| queued.about == Some(task));
-        results.find(|(_, queued)| queued.kind == MessageKind::TaskResult).map(|(id, _)| *id)
+        self.about(&Subject::Task(task)).find(|(_, queued)| queued.kind == MessageKind::TaskResult).map(|(id, _)| id)
+    }
+
+    /// The waiting messages that are about `subject`, oldest first.
+    pub fn about<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = (MessageId, &'a Queued)> {
+        let about = self.waiting.iter().filter(|(_, queued)| queued.about.contains(subject));
+        about.map(|(id, queued)| (*id, queued))
     }
 
     pub(super) fn enqueue(&mut self, event: &MessageEnqueued, place: Place) -> Result<(), Illegal> {
         if event.message != self.last.next() {
             return Err("message ids go up by one");
         }
-        let about = event.about.iter().map(|Subject::Task(task)| *task).next();
         let queued = Queued {
             seq: place.seq,
             at: place.at,
             lane: event.lane,
             kind: event.kind,
             body_bytes: event.body.bytes(),
-            about,
+            about: event.about.clone(),
             from_operator: matches!(event.origin, Origin::Operator { .. }),
             acknowledged: false,
             wakes: Vec::new(),
@@ -123,8 +136,8 @@ impl Queue {
     }
 
     pub(super) fn acknowledged(&mut self, event: &OperatorEvent) {
-        let OperatorEvent::BriefCreated(brief) = event;
-        if brief.kind == BriefKind::Ack
+        if let OperatorEvent::BriefCreated(brief) = event
+            && brief.kind == BriefKind::Ack
             && let Some(queued) = brief.message.and_then(|message| self.waiting.get_mut(&message))
         {
             queued.acknowledged = true;

@@ -7,8 +7,11 @@ use super::agent::Lifecycle;
 use super::owed::{deadline, is_due_at_once, owed};
 use super::posture::{PostureKind, posture};
 use crate::events::agent::{Ownership, Preset, Role, Visibility};
-use crate::events::{Envelope, Event, OperatorEvent, QueueEvent, TaskEvent, TurnEvent};
-use crate::words::id::{Boot, EventSeq, RunId};
+use crate::events::{
+    Envelope, Event, MemoryEvent, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent, WorkEvent,
+};
+use crate::words::hash::Hash;
+use crate::words::id::{AgentId, Boot, EventSeq, RunId, TimerId, TriggerId, WaitId};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +29,8 @@ pub struct ListRow {
     pub evidence: Vec<EventSeq>,
     pub messages_waiting: u64,
     pub tasks_open: u64,
+    pub work_open: u64,
+    pub supervisor: Option<AgentId>,
     pub current_run: Option<RunId>,
 }
 
@@ -59,6 +64,8 @@ fn list_row(state: &AgentState) -> ListRow {
         evidence: posture.evidence,
         messages_waiting: state.queue.waiting.len() as u64,
         tasks_open: state.tasks.open.len() as u64,
+        work_open: state.works.open.len() as u64,
+        supervisor: state.agent.supervisor.clone(),
         current_run: state.turns.current.as_ref().map(|turn| turn.run),
     }
 }
@@ -71,6 +78,11 @@ pub enum RecordKind {
     Run,
     Task,
     Brief,
+    Work,
+    Wait,
+    Timer,
+    Trigger,
+    Episode,
 }
 
 impl RecordKind {
@@ -81,6 +93,11 @@ impl RecordKind {
             Self::Run => 2,
             Self::Task => 3,
             Self::Brief => 4,
+            Self::Work => 5,
+            Self::Wait => 6,
+            Self::Timer => 7,
+            Self::Trigger => 8,
+            Self::Episode => 9,
         }
     }
 }
@@ -92,6 +109,36 @@ pub struct RecordRow {
     pub number: u64,
     pub first: EventSeq,
     pub last: EventSeq,
+}
+
+/// A capability's token, by whose hash its agent is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenRow {
+    pub token_hash: Hash,
+    /// Whether it still opens anything.
+    pub is_live: bool,
+}
+
+/// The token that `envelope` makes live, or worthless. `state` is the state before it.
+pub fn token(state: &AgentState, envelope: &Envelope) -> Option<TokenRow> {
+    match &envelope.event {
+        Event::Waiting(WaitingEvent::TriggerCreated(event)) => {
+            Some(TokenRow { token_hash: event.token_hash, is_live: true })
+        }
+        Event::Waiting(WaitingEvent::TriggerRevoked(event)) => {
+            let trigger = state.waiting.triggers.get(&event.trigger)?;
+            Some(TokenRow { token_hash: trigger.token_hash, is_live: false })
+        }
+        Event::Waiting(_)
+        | Event::Agent(_)
+        | Event::Queue(_)
+        | Event::Turn(_)
+        | Event::Work(_)
+        | Event::Task(_)
+        | Event::Workspace(_)
+        | Event::Operator(_)
+        | Event::Memory(_) => None,
+    }
 }
 
 /// The row of the record that `envelope` closes. `state` is the state before it.
@@ -109,7 +156,45 @@ pub fn closes(state: &AgentState, envelope: &Envelope) -> Option<RecordRow> {
             (RecordKind::Task, event.task.0, state.tasks.open.get(&event.task)?.requested)
         }
         Event::Operator(OperatorEvent::BriefCreated(event)) => (RecordKind::Brief, event.brief.0, envelope.seq),
-        Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => return None,
+        Event::Work(WorkEvent::Completed(event)) => {
+            (RecordKind::Work, event.work.0, state.works.open.get(&event.work)?.created)
+        }
+        Event::Memory(MemoryEvent::EpisodeFinalized(event)) => (RecordKind::Episode, event.episode.0, envelope.seq),
+        Event::Waiting(event) => return closes_waiting(state, event, envelope.seq),
+        Event::Agent(_)
+        | Event::Queue(_)
+        | Event::Turn(_)
+        | Event::Work(_)
+        | Event::Task(_)
+        | Event::Workspace(_)
+        | Event::Operator(_)
+        | Event::Memory(_) => return None,
     };
     Some(RecordRow { kind, number, first, last: envelope.seq })
+}
+
+fn closes_waiting(state: &AgentState, event: &WaitingEvent, last: EventSeq) -> Option<RecordRow> {
+    let waiting = &state.waiting;
+    let wait = |id: &WaitId| Some((RecordKind::Wait, id.0, waiting.waits.get(id)?.created));
+    let timer = |id: &TimerId| Some((RecordKind::Timer, id.0, waiting.timers.get(id)?.created));
+    let trigger = |id: &TriggerId| Some((RecordKind::Trigger, id.0, waiting.triggers.get(id)?.created));
+    let (kind, number, first) = match event {
+        WaitingEvent::WaitConsumed(event) => wait(&event.wait),
+        WaitingEvent::WaitCancelled(event) => wait(&event.wait),
+        WaitingEvent::WaitSuperseded(event) => wait(&event.wait),
+        WaitingEvent::WaitExpired(event) => wait(&event.wait),
+        WaitingEvent::TimerCancelled(event) => timer(&event.timer),
+        WaitingEvent::TimerFired(event) if waiting.timers.get(&event.timer)?.interval_ms.is_none() => {
+            timer(&event.timer)
+        }
+        WaitingEvent::TriggerRevoked(event) => trigger(&event.trigger),
+        WaitingEvent::WakeRequested(_)
+        | WaitingEvent::WaitCreated(_)
+        | WaitingEvent::WaitTriggered(_)
+        | WaitingEvent::TimerCreated(_)
+        | WaitingEvent::TimerFired(_)
+        | WaitingEvent::TriggerCreated(_)
+        | WaitingEvent::CallbackDelivered(_) => None,
+    }?;
+    Some(RecordRow { kind, number, first, last })
 }

@@ -8,15 +8,21 @@
 //! | owed, running       | Promoted        | same, in the background |
 //! | owed, running       | StopRequested   | same, to be ended; one that is owed ends in the same commit |
 //! | owed, running       | Exited          | none    |
+//! | none                | ChildSpawned    | running: a child agent |
+//! | running             | ChildDirected   | running, the child as directed |
+//! | running             | InputRequested  | running, input owed |
+//! | running             | InputDelivered  | running |
 //!
 //! **Invariant:** an open task's attempt is the `event_seq` of the event that began it.
 
 use super::{Illegal, Place};
+use crate::events::call::ExecRequest;
 use crate::events::task::{
-    Caller, CommandOutput, CommandSpec, Exit, TaskCreateRequested, TaskEvent, TaskExited, TaskStarted, TaskStatus,
+    Caller, ChildLifecycle, CommandOutput, CommandSpec, Exit, TaskChildSpawned, TaskCreateRequested, TaskEvent,
+    TaskExited, TaskInputRequested, TaskStarted, TaskStatus, WorkspaceMode,
 };
-use crate::events::turn::ExecRequest;
-use crate::words::id::{Boot, EventSeq, TaskId};
+use crate::words::content::Content;
+use crate::words::id::{AgentId, Boot, EventSeq, TaskId, WorkId};
 use crate::words::limit::TASKS_ENDED_KEPT_MAX;
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -36,7 +42,7 @@ pub struct Tasks {
 pub struct Task {
     pub requested: EventSeq,
     pub requested_at: Timestamp,
-    pub request: ExecRequest,
+    pub job: Job,
     pub summary: String,
     pub caller: Option<Caller>,
     /// Whether it goes on in the background of the call that asked for it.
@@ -46,6 +52,37 @@ pub struct Task {
     pub boots: u32,
     /// Why it is to be ended.
     pub stopping: Option<String>,
+    /// The work it serves.
+    pub work: Option<WorkId>,
+    /// Input that is owed to it, by the events that asked for it.
+    pub inputs: BTreeMap<EventSeq, Input>,
+    /// Bytes of all input that was asked for.
+    pub input_bytes: u64,
+}
+
+/// What a task manages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Job {
+    Command(ExecRequest),
+    Child(Child),
+}
+
+/// A supervised child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Child {
+    pub agent: AgentId,
+    pub mode: WorkspaceMode,
+    /// What it was directed to be last.
+    pub lifecycle: ChildLifecycle,
+}
+
+/// Input that is owed to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    pub text: Content,
+    /// Its place in all input of the task.
+    pub offset: u64,
 }
 
 /// A run of a task's command.
@@ -68,10 +105,34 @@ pub struct Ended {
 
 impl Task {
     pub fn status(&self) -> TaskStatus {
-        match (&self.stopping, self.attempt) {
-            (Some(_), _) => TaskStatus::Cancelling,
-            (None, Some(_)) => TaskStatus::Running,
-            (None, None) => TaskStatus::Queued,
+        match (&self.stopping, &self.job, self.attempt) {
+            (Some(_), ..) => TaskStatus::Cancelling,
+            (None, Job::Child(_), _) | (None, Job::Command(_), Some(_)) => TaskStatus::Running,
+            (None, Job::Command(_), None) => TaskStatus::Queued,
+        }
+    }
+
+    /// The command that it runs, if it runs one.
+    pub fn command(&self) -> Option<&ExecRequest> {
+        match &self.job {
+            Job::Command(request) => Some(request),
+            Job::Child(_) => None,
+        }
+    }
+
+    /// The child that it supervises, if it does.
+    pub fn child(&self) -> Option<&Child> {
+        match &self.job {
+            Job::Command(_) => None,
+            Job::Child(child) => Some(child),
+        }
+    }
+
+    /// The kind's name on the wire.
+    pub fn kind(&self) -> &'static str {
+        match self.job {
+            Job::Command(_) => "command_task",
+            Job::Child(_) => "child_agent_task",
         }
     }
 
@@ -88,7 +149,8 @@ impl Tasks {
 
     /// A background task that runs just this command.
     pub fn running(&self, spec: &CommandSpec) -> Option<TaskId> {
-        let equal = |task: &Task| task.request.spec == *spec && !task.in_foreground() && task.stopping.is_none();
+        let runs_it = |task: &Task| task.command().is_some_and(|request| request.spec == *spec);
+        let equal = |task: &Task| runs_it(task) && !task.in_foreground() && task.stopping.is_none();
         self.open.iter().find(|(_, task)| equal(task)).map(|(id, _)| *id)
     }
 
@@ -102,6 +164,19 @@ impl Tasks {
                 Ok(())
             }
             TaskEvent::Exited(event) => self.exit(event, place),
+            TaskEvent::ChildSpawned(event) => self.spawn(event, place),
+            TaskEvent::InputRequested(event) => self.open(event.task)?.request_input(event, place),
+            TaskEvent::InputDelivered(event) => {
+                let task = self.open(event.task)?;
+                task.inputs.remove(&event.entry).map(drop).ok_or("the input is not owed")
+            }
+            TaskEvent::ChildDirected(event) => match &mut self.open(event.task)?.job {
+                Job::Child(child) => {
+                    child.lifecycle = event.lifecycle;
+                    Ok(())
+                }
+                Job::Command(_) => Err("the task is no child's"),
+            },
         }
     }
 
@@ -110,22 +185,22 @@ impl Tasks {
     }
 
     fn create(&mut self, event: &TaskCreateRequested, place: Place) -> Result<(), Illegal> {
-        if event.task != self.last.next() {
+        let mut task = Task::new(Job::Command(event.request.clone()), event.summary.clone(), event.work, place);
+        task.caller.clone_from(&event.caller);
+        self.insert(event.task, task)
+    }
+
+    fn spawn(&mut self, event: &TaskChildSpawned, place: Place) -> Result<(), Illegal> {
+        let child = Child { agent: event.child.clone(), mode: event.mode, lifecycle: ChildLifecycle::Active };
+        self.insert(event.task, Task::new(Job::Child(child), event.summary.clone(), event.work, place))
+    }
+
+    fn insert(&mut self, id: TaskId, task: Task) -> Result<(), Illegal> {
+        if id != self.last.next() {
             return Err("task ids go up by one");
         }
-        self.last = event.task;
-        let task = Task {
-            requested: place.seq,
-            requested_at: place.at,
-            request: event.request.clone(),
-            summary: event.summary.clone(),
-            caller: event.caller.clone(),
-            promoted: false,
-            attempt: None,
-            boots: 0,
-            stopping: None,
-        };
-        self.open.insert(event.task, task);
+        self.last = id;
+        self.open.insert(id, task);
         Ok(())
     }
 
@@ -149,6 +224,32 @@ impl Tasks {
 }
 
 impl Task {
+    fn new(job: Job, summary: String, work: Option<WorkId>, place: Place) -> Self {
+        Self {
+            requested: place.seq,
+            requested_at: place.at,
+            job,
+            summary,
+            caller: None,
+            promoted: false,
+            attempt: None,
+            boots: 0,
+            stopping: None,
+            work,
+            inputs: BTreeMap::new(),
+            input_bytes: 0,
+        }
+    }
+
+    fn request_input(&mut self, event: &TaskInputRequested, place: Place) -> Result<(), Illegal> {
+        if event.offset != self.input_bytes {
+            return Err("input follows input");
+        }
+        self.input_bytes += event.text.bytes();
+        self.inputs.insert(place.seq, Input { text: event.text.clone(), offset: event.offset });
+        Ok(())
+    }
+
     fn start(&mut self, event: &TaskStarted, place: Place) -> Result<(), Illegal> {
         if self.attempt.is_none_or(|attempt| attempt.boot != event.boot) {
             self.boots += 1;

@@ -9,6 +9,7 @@
 //! | round requested | RoundAttemptFailed          | round requested, to be tried again or given up |
 //! | round requested | Entry Assistant with calls  | calls           |
 //! | round requested | Entry Assistant, no calls   | finished        |
+//! | calls           | CallStarted                 | calls           |
 //! | calls           | Entry ToolResult            | calls; after the last: round owed, or finished if the turn yields |
 //! | any             | Entry Incoming, Interjection, Aborted | same  |
 //! | any             | Terminal, its message settled | none          |
@@ -17,17 +18,20 @@
 
 use super::queue::Queued;
 use super::{Illegal, Place};
+use crate::events::call::{Call, CallResult};
+use crate::events::memory::MemoryEvent;
 use crate::events::operator::{BriefKind, OperatorEvent};
 use crate::events::queue::MessageSettled;
 use crate::events::task::Caller;
 use crate::events::turn::{
-    AfterAttempt, AttemptError, AttemptErrorKind, Call, CallResult, Entry, RoundAttemptFailed, RoundAttempted,
+    AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, Entry, RoundAttemptFailed, RoundAttempted,
     RoundRequested, Section, SectionKind, TurnEvent, TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal, Usage,
 };
-use crate::words::content::Content;
+use crate::events::work::WorkEvent;
+use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
-use crate::words::id::{Boot, EventSeq, MessageId, RunId, TaskId};
-use crate::words::limit::RECENT_TURNS_MAX;
+use crate::words::id::{Boot, EventSeq, MessageId, RunId, TaskId, WorkId};
+use crate::words::limit::{DIGEST_LINE_BYTES_MAX, RECENT_TURNS_MAX};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -76,6 +80,14 @@ pub struct Turn {
     pub step_at: Timestamp,
     /// The brief that answers the message.
     pub answered: Option<EventSeq>,
+    /// The work in focus when it began, or that it has taken up since.
+    pub work: Option<WorkId>,
+    /// What that brief says.
+    pub answer: Option<Content>,
+    /// The report of the work that it completed last: its answer, if it says nothing else.
+    pub report: Option<(WorkId, Content)>,
+    /// Tool calls made so far.
+    pub calls_done: u32,
 }
 
 /// A recorded step that no prompt holds yet.
@@ -135,14 +147,33 @@ pub struct Calls {
     pub done: u32,
     /// The command that the next one waits for.
     pub task: Option<TaskId>,
+    /// The attempt of the next one at the outside.
+    pub attempt: Option<CallAttempt>,
+    /// Boots that began it.
+    pub boots: u32,
     pub text: Content,
     /// Whether the turn ends after these calls.
     pub yields: bool,
 }
 
+/// An attempt of a tool call that has no result yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallAttempt {
+    pub seq: EventSeq,
+    pub boot: Boot,
+}
+
 /// A turn of the past as the next prompt repeats it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentTurn {
+    pub run: RunId,
+    pub work: Option<WorkId>,
+    pub outcome: TurnOutcome,
+    /// Tool calls that it made.
+    pub calls_done: u32,
+    /// The beginning of the answer, for the digest of an episode.
+    pub answer_line: String,
+    pub message_seq: EventSeq,
     pub message: Section,
     /// The brief that answered it.
     pub answer: Option<EventSeq>,
@@ -161,6 +192,26 @@ pub struct EndedTurn {
     pub ended_at: Timestamp,
     pub ended: EventSeq,
     pub usage: UsageTotal,
+    /// What its brief says.
+    pub answer: Option<Content>,
+    pub work: Option<WorkId>,
+}
+
+/// The first line that is not blank, within the bound of a digest.
+fn first_line(text: &Content) -> String {
+    let line = text.excerpt().lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    excerpt(line, DIGEST_LINE_BYTES_MAX).to_owned()
+}
+
+/// Whether an entry is something done, and not only said, looked at or put off.
+pub(super) fn is_progress(entry: &Entry) -> bool {
+    match entry {
+        Entry::ToolResult { result, .. } => !matches!(
+            result,
+            CallResult::Slept | CallResult::Waiting { .. } | CallResult::Viewed(_) | CallResult::Refused(_)
+        ),
+        Entry::Incoming { .. } | Entry::Assistant { .. } | Entry::Interjection { .. } => false,
+    }
 }
 
 impl UsageTotal {
@@ -211,6 +262,10 @@ impl Turns {
             phase: Phase::RoundOwed,
             step_at: place.at,
             answered: None,
+            answer: None,
+            work: event.work,
+            report: None,
+            calls_done: 0,
         }));
         Ok(())
     }
@@ -221,6 +276,7 @@ impl Turns {
             TurnEvent::RoundRequested(event) => self.running(event.run)?.request(event, place),
             TurnEvent::RoundAttempted(event) => self.running(event.run)?.attempt(event, place),
             TurnEvent::RoundAttemptFailed(event) => self.running(event.run)?.attempt_failed(event, place),
+            TurnEvent::CallStarted(event) => self.running(event.run)?.start_call(event, place),
             TurnEvent::Entry(event) => self.enter(event.run, &event.entry, place),
             TurnEvent::Aborted(event) => self.running(event.run).map(|_| ()),
             TurnEvent::Terminal(event) => self.end(event, place),
@@ -238,12 +294,34 @@ impl Turns {
 
     /// Notes the brief that answers the turn's message.
     pub(super) fn told(&mut self, event: &OperatorEvent, place: Place) {
-        let OperatorEvent::BriefCreated(brief) = event;
-        if let Some(turn) = &mut self.current
+        if let OperatorEvent::BriefCreated(brief) = event
+            && let Some(turn) = &mut self.current
             && brief.kind != BriefKind::Ack
             && brief.run == Some(turn.run)
         {
             turn.answered = Some(place.seq);
+            turn.answer = Some(brief.text.clone());
+        }
+    }
+
+    /// The turn goes with the work that it takes up, and keeps the report of what it completes.
+    pub(super) fn worked(&mut self, event: &WorkEvent) {
+        let Some(turn) = &mut self.current else { return };
+        match event {
+            WorkEvent::Picked(event) => turn.work = Some(event.work),
+            WorkEvent::Completed(event) => turn.report = Some((event.work, event.report.clone())),
+            WorkEvent::Created(_)
+            | WorkEvent::Updated(_)
+            | WorkEvent::Continued(_)
+            | WorkEvent::Held(_)
+            | WorkEvent::Rechecked(_) => {}
+        }
+    }
+
+    /// Turns leave the prompt when an episode holds them.
+    pub(super) fn remembered(&mut self, event: &MemoryEvent) {
+        if let MemoryEvent::EpisodeFinalized(episode) = event {
+            self.recent.retain(|turn| turn.run > episode.last);
         }
     }
 
@@ -285,7 +363,16 @@ impl Turns {
             if self.recent.len() == RECENT_TURNS_MAX {
                 self.recent.pop_front();
             }
-            self.recent.push_back(RecentTurn { message: message.clone(), answer: turn.answered });
+            self.recent.push_back(RecentTurn {
+                run: turn.run,
+                work: turn.work,
+                outcome: event.outcome,
+                calls_done: turn.calls_done,
+                answer_line: turn.answer.as_ref().map(first_line).unwrap_or_default(),
+                message_seq: turn.queued.seq,
+                message: message.clone(),
+                answer: turn.answered,
+            });
         }
         self.last_ended = Some(EndedTurn {
             run: turn.run,
@@ -297,6 +384,8 @@ impl Turns {
             ended_at: place.at,
             ended: place.seq,
             usage: turn.usage,
+            answer: turn.answer,
+            work: turn.work,
         });
         Ok(())
     }
@@ -378,8 +467,19 @@ impl Turn {
             Phase::Finished { text: text.clone() }
         } else {
             let (calls, text) = (calls.clone(), text.clone());
-            Phase::Calls(Calls { round: *round, calls, done: 0, task: None, text, yields: false })
+            let yields = false;
+            Phase::Calls(Calls { round: *round, calls, done: 0, task: None, attempt: None, boots: 0, text, yields })
         };
+        Ok(())
+    }
+
+    fn start_call(&mut self, event: &CallStarted, place: Place) -> Result<(), Illegal> {
+        let calls = self.calls(event.round, event.call)?;
+        if calls.task.is_some() || calls.attempt.is_some_and(|attempt| attempt.boot == event.boot) {
+            return Err("the call is under way");
+        }
+        calls.attempt = Some(CallAttempt { seq: place.seq, boot: event.boot });
+        calls.boots += 1;
         Ok(())
     }
 
@@ -389,13 +489,16 @@ impl Turn {
         let fresh = Fresh::ToolResult { seq: place.seq, call_id: asked.id.clone(), tool: asked.tool.clone() };
         calls.done += 1;
         calls.task = None;
-        calls.yields |= matches!(result, CallResult::Slept);
+        calls.attempt = None;
+        calls.boots = 0;
+        calls.yields |= result.yields();
         let after = match (calls.next(), calls.yields) {
             (Some(_), _) => None,
             (None, true) => Some(Phase::Finished { text: calls.text.clone() }),
             (None, false) => Some(Phase::RoundOwed),
         };
         self.fresh.push(fresh);
+        self.calls_done += 1;
         if let Some(phase) = after {
             self.phase = phase;
         }

@@ -9,7 +9,6 @@ use crate::events::{Envelope, Event, OperatorEvent, QueueEvent};
 use crate::fold::AgentState;
 use crate::fold::row::RecordKind;
 use crate::ledger::reader;
-use crate::tools;
 use crate::wire::record;
 use crate::words::content::Content;
 use crate::words::id::{AgentId, EventSeq, MessageId, RunId};
@@ -94,15 +93,16 @@ async fn tasks(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<
 /// The open tasks of a state, newest first.
 pub(super) fn open_tasks(state: &AgentState, limit: usize) -> Vec<Value> {
     let newest = state.tasks.open.iter().rev().take(limit);
-    let shown = newest.map(|(id, task)| {
+    let shown = newest.filter_map(|(id, task)| {
         let request = TaskCreateRequested {
             task: *id,
-            request: task.request.clone(),
+            request: task.command()?.clone(),
             summary: task.summary.clone(),
             caller: task.caller.clone(),
+            work: task.work,
         };
         let updated_at = task.attempt.map_or(task.requested_at, |attempt| attempt.at);
-        record::task(&state.agent_id, &request, (task.requested_at, updated_at), task.status(), None)
+        Some(record::task(&state.agent_id, &request, (task.requested_at, updated_at), task.status(), None))
     });
     shown.collect()
 }
@@ -139,7 +139,7 @@ async fn text(app: &Shared, id: &AgentId, envelope: &Envelope) -> Result<String,
     let Event::Turn(TurnEvent::Entry(TurnEntry { entry, .. })) = &envelope.event else { return Ok(String::new()) };
     let content = match entry {
         Entry::Assistant { text, .. } => Some(text.clone()),
-        Entry::ToolResult { result, .. } => tools::result::output(result).map(|shown| shown.text.clone()),
+        Entry::ToolResult { result, .. } => result.shown().map(|shown| shown.text.clone()),
         Entry::Incoming { message } | Entry::Interjection { message } => body(app, id, *message).await?,
     };
     match content {

@@ -18,6 +18,7 @@ pub struct MemoryStore {
 struct Tables {
     ledgers: BTreeMap<AgentId, Ledger>,
     blobs: BTreeMap<Hash, Vec<u8>>,
+    tokens: BTreeMap<Hash, AgentId>,
 }
 
 #[derive(Debug)]
@@ -84,6 +85,13 @@ impl Tables {
         for part in &append.parts {
             let ledger = self.ledgers.entry(part.agent.clone()).or_insert_with(|| Ledger::new(&part.agent));
             ledger.take(part);
+            for token in &part.tokens {
+                if token.is_live {
+                    self.tokens.insert(token.token_hash, part.agent.clone());
+                } else {
+                    self.tokens.remove(&token.token_hash);
+                }
+            }
         }
         self.blobs.extend(append.blobs.iter().map(|blob| (blob.hash, blob.bytes.clone())));
         Ok(())
@@ -124,6 +132,10 @@ impl Store for MemoryStore {
 
     fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError> {
         Ok(self.tables().ledgers.get(agent).and_then(|ledger| ledger.anchors.get(&seq).copied()))
+    }
+
+    fn token(&self, token_hash: &Hash) -> Result<Option<AgentId>, StoreError> {
+        Ok(self.tables().tokens.get(token_hash).cloned())
     }
 
     fn checkpoint(&self, agent: &AgentId) -> Result<Option<Vec<u8>>, StoreError> {

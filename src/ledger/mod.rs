@@ -14,7 +14,7 @@ pub mod reader;
 pub mod redb;
 pub mod writer;
 
-use crate::fold::row::{RecordKind, RecordRow};
+use crate::fold::row::{RecordKind, RecordRow, TokenRow};
 use crate::words::content::Blob;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
@@ -60,6 +60,8 @@ pub struct Part {
     /// When it is to be woken otherwise, if that changed.
     pub deadline: Option<Option<Timestamp>>,
     pub closed: Vec<RecordRow>,
+    /// Capabilities that became live, or worthless.
+    pub tokens: Vec<TokenRow>,
     pub checkpoint: Option<Vec<u8>>,
 }
 
@@ -131,6 +133,9 @@ pub trait Store: Send + Sync {
         before: u64,
         limit: usize,
     ) -> Result<Vec<RecordRow>, StoreError>;
+
+    /// The agent that a live capability belongs to.
+    fn token(&self, token_hash: &Hash) -> Result<Option<AgentId>, StoreError>;
 
     /// Removes every checkpoint: reads take longer and answer the same.
     fn forget_checkpoints(&self) -> Result<(), StoreError>;

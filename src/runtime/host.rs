@@ -219,7 +219,7 @@ impl Shared {
     }
 
     /// Wakes an agent to look for what is due.
-    fn nudge(self: &Arc<Self>, agent: &AgentId) {
+    pub(super) fn nudge(self: &Arc<Self>, agent: &AgentId) {
         if let Err(error) = self.post(agent, Mail::Nudge) {
             tracing::warn!(%agent, %error, "an agent that is due cannot be woken");
         }

@@ -50,6 +50,8 @@ impl Settings {
             tokens_per_turn_max: limit::TOKENS_PER_TURN_MAX,
             attempts_per_model_max: limit::ATTEMPTS_PER_MODEL_MAX,
             retry_ms_first: self.retry_ms_first,
+            context_tokens_max: limit::CONTEXT_TOKENS_MAX,
+            tokens_per_agent_max: None,
         }
     }
 }

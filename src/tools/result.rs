@@ -1,9 +1,12 @@
 //! What a tool call came to, as the model reads it: one envelope for every tool.
 
+use crate::events::call::{CallError, CallResult, PatchedFile, Shown};
 use crate::events::task::{Exit, TaskStatus};
-use crate::events::turn::{CallError, CallResult, Shown};
+use crate::events::workspace::WorkspaceName;
 use crate::words::id::TaskId;
 use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// Fields follow each other as they stand here, so that the same result has the same bytes.
 #[derive(Serialize)]
@@ -116,17 +119,98 @@ pub fn render(tool: &str, result: &CallResult, text: &str) -> String {
             success(tool, exit.as_ref().map_or_else(|| running(*status), summary), result)
         }
         CallResult::Slept => success(tool, "the turn ends".into(), Nothing {}),
+        CallResult::Viewed(_) => match RawValue::from_string(text.to_owned()) {
+            Ok(view) => success(tool, String::new(), view),
+            Err(_) => success(tool, String::new(), json!({"text": text})),
+        },
+        CallResult::Interrupted => {
+            let text = "interrupted: the runtime went down meanwhile; it may or may not have taken effect";
+            let kind = "interrupted".into();
+            let error =
+                CallError { kind, field: None, message: text.into(), hint: Some("look before you repeat it".into()) };
+            refused(tool, &error)
+        }
         CallResult::Refused(error) => refused(tool, error),
+        CallResult::TaskInput { .. }
+        | CallResult::TaskStop { .. }
+        | CallResult::Waiting { .. }
+        | CallResult::TimerSet { .. }
+        | CallResult::TimerCancelled { .. }
+        | CallResult::TriggerCreated { .. }
+        | CallResult::TriggerRevoked { .. }
+        | CallResult::WorkWritten { .. }
+        | CallResult::MemoryWritten { .. }
+        | CallResult::Enqueued { .. }
+        | CallResult::Notified { .. }
+        | CallResult::Patched { .. }
+        | CallResult::InWorkspace { .. }
+        | CallResult::Detached { .. }
+        | CallResult::Spawned { .. } => {
+            let (summary, members) = told(result);
+            success(tool, summary, members)
+        }
     }
 }
 
-/// The shown output that a result carries, if it does.
-pub fn output(result: &CallResult) -> Option<&Shown> {
+/// A line for people, and the members, of a result that is about an id or two.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the caller has sorted out all others")]
+fn told(result: &CallResult) -> (String, Value) {
     match result {
-        CallResult::Exited { output, .. }
-        | CallResult::Promoted { output, .. }
-        | CallResult::TaskOutput { output, .. } => Some(output),
-        CallResult::AlreadyRunning { .. } | CallResult::Slept | CallResult::Refused(_) => None,
+        CallResult::TaskInput { task, bytes } => {
+            (format!("{bytes} bytes go to {task}"), json!({"task_id": task, "bytes": bytes}))
+        }
+        CallResult::TaskStop { task, status } => {
+            (format!("{task} is {status}"), json!({"task_id": task, "status": status.name()}))
+        }
+        CallResult::Waiting { wait } => (format!("the turn ends; {wait} goes on"), json!({"wait_id": wait})),
+        CallResult::TimerSet { timer } => (format!("{timer} is set"), json!({"timer_id": timer})),
+        CallResult::TimerCancelled { timer } => (format!("{timer} is cancelled"), json!({"timer_id": timer})),
+        CallResult::TriggerCreated { trigger, file } => (
+            format!("{trigger} is set; its URL is in the file {file}, which commands may read and nobody should print"),
+            json!({"external_trigger_id": trigger, "url_file": file}),
+        ),
+        CallResult::TriggerRevoked { trigger } => {
+            (format!("{trigger} is revoked"), json!({"external_trigger_id": trigger}))
+        }
+        CallResult::WorkWritten { work, revision, notes } => (
+            [format!("{work} is at revision {revision}")]
+                .into_iter()
+                .chain(notes.clone())
+                .collect::<Vec<_>>()
+                .join("; "),
+            json!({"work_item_id": work, "revision": revision, "notes": notes}),
+        ),
+        CallResult::MemoryWritten { entry } => (format!("{entry} is kept"), json!({"entry": entry})),
+        CallResult::Enqueued { message } => (format!("{message} waits"), json!({"message_id": message})),
+        CallResult::Notified { notice } => (format!("{notice} is told"), json!({"notice_id": notice})),
+        CallResult::Patched { files } => {
+            let shown = |file: &PatchedFile| json!({"path": file.path, "change": file.change.name(), "added": file.added, "removed": file.removed});
+            let files: Vec<Value> = files.iter().map(shown).collect();
+            (format!("{} files changed", files.len()), json!({"files": files}))
+        }
+        CallResult::InWorkspace { workspace, root, cwd } => {
+            let name = workspace_name(workspace);
+            (format!("in {name}"), json!({"workspace_id": name, "execution_root": root, "cwd": cwd}))
+        }
+        CallResult::Detached { workspace } => (format!("{workspace} is detached"), json!({"workspace_id": workspace})),
+        CallResult::Spawned { agent, task } => {
+            let handle = task.map(|task| {
+                json!({
+                    "task_id": task, "task_kind": "child_agent_task", "status": TaskStatus::Running.name(),
+                    "initial_output": null,
+                })
+            });
+            (format!("{agent} is born"), json!({"agent_id": agent, "task_handle": handle}))
+        }
+        _ => (String::new(), json!({})),
+    }
+}
+
+/// A workspace as models and clients name it.
+pub fn workspace_name(workspace: &WorkspaceName) -> String {
+    match workspace {
+        WorkspaceName::AgentHome => "agent_home".into(),
+        WorkspaceName::Attached(id) => id.to_string(),
     }
 }
 
@@ -144,6 +228,7 @@ fn end(exit: &Exit) -> End<'_> {
         Exit::Code(code) => End { exit_code: Some(*code), ..End::default() },
         Exit::Signal(signal) => End { signal: Some(*signal), ..End::default() },
         Exit::NotStarted(reason) => End { failure: Some(reason), ..End::default() },
+        Exit::Reported => End::default(),
         Exit::Lost => End { failure: Some("interrupted: it may or may not have taken effect"), ..End::default() },
     }
 }
@@ -153,6 +238,7 @@ fn summary(exit: &Exit) -> String {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::NotStarted(reason) => format!("not started: {reason}"),
+        Exit::Reported => "the child has reported".into(),
         Exit::Lost => "interrupted: it may or may not have taken effect".into(),
     }
 }

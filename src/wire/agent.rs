@@ -176,6 +176,7 @@ fn status(lifecycle: Lifecycle, posture: PostureKind) -> &'static str {
     match (lifecycle, posture) {
         (Lifecycle::Unborn, _) => "booting",
         (Lifecycle::Stopped | Lifecycle::Paused, _) => "stopped",
+        (Lifecycle::Archiving | Lifecycle::Archived, _) => "archived",
         (Lifecycle::Active, PostureKind::ActiveTurn) => "awake_running",
         (Lifecycle::Active, PostureKind::HasQueuedInput | PostureKind::HasRunnableWork) => "awake_idle",
         (Lifecycle::Active, _) => "asleep",

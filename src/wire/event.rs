@@ -3,11 +3,15 @@
 //! `local_debug` is the raw record. `operator` holds user-facing facts, provenance and bounded summaries: no prompts, no
 //! arguments or output of tools, no paths. What it leaves out is listed in `redactions`.
 
+use crate::events::call::CallResult;
 use crate::events::codec;
 use crate::events::queue::{Admission, BodyType, QueueEvent, Subject, Surface, Trust};
 use crate::events::task::Exit;
-use crate::events::turn::{CallResult, Entry, TurnEvent};
-use crate::events::{Cause, Envelope, Event, OperatorEvent};
+use crate::events::turn::{Entry, TurnEvent};
+use crate::events::work::{WorkEvent, WorkItemCreated, WorkItemUpdated};
+use crate::events::{
+    AgentEvent, Cause, Envelope, Event, MemoryEvent, OperatorEvent, TaskEvent, WaitingEvent, WorkspaceEvent,
+};
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq, MessageId};
@@ -206,10 +210,10 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
             add(&mut shown, "error", told);
             (shown, list(&["error.message"]))
         }
-        Event::Task(crate::events::TaskEvent::CreateRequested(_)) => {
+        Event::Task(TaskEvent::CreateRequested(_)) => {
             (without(&envelope.event, &["request", "summary"]), list(&["request", "summary"]))
         }
-        Event::Task(crate::events::TaskEvent::Exited(exited)) => {
+        Event::Task(TaskEvent::Exited(exited)) => {
             let mut shown = without(&envelope.event, &["output"]);
             add(&mut shown, "output_bytes", exited.output.bytes);
             match &exited.exit {
@@ -218,11 +222,25 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
                     add(&mut shown, "exit", "NotStarted");
                     (shown, list(&["output", "exit"]))
                 }
-                Exit::Code(_) | Exit::Signal(_) | Exit::Lost => (shown, list(&["output"])),
+                Exit::Code(_) | Exit::Signal(_) | Exit::Lost | Exit::Reported => (shown, list(&["output"])),
             }
         }
-        Event::Agent(crate::events::AgentEvent::RequestAnswered(_)) => {
+        Event::Agent(AgentEvent::RequestAnswered(_)) => {
             (without(&envelope.event, &["key", "fingerprint"]), list(&["key", "fingerprint"]))
+        }
+        Event::Agent(AgentEvent::Inherited(_)) => hide(&envelope.event, &["view"]),
+        Event::Agent(AgentEvent::Reported(_)) => hide(&envelope.event, &["report"]),
+        Event::Task(TaskEvent::ChildSpawned(_)) => hide(&envelope.event, &["summary"]),
+        Event::Task(TaskEvent::InputRequested(_)) => hide(&envelope.event, &["text"]),
+        Event::Work(event) => work(envelope, event),
+        Event::Waiting(WaitingEvent::TriggerCreated(_)) => hide(&envelope.event, &["token_hash"]),
+        Event::Workspace(event) => workspace(envelope, event),
+        Event::Memory(MemoryEvent::Updated(_)) => hide(&envelope.event, &["text"]),
+        Event::Memory(MemoryEvent::EpisodeFinalized(_)) => hide(&envelope.event, &["digest"]),
+        Event::Operator(OperatorEvent::NotificationRequested(notice)) => {
+            let mut shown = without(&envelope.event, &["text"]);
+            add(&mut shown, "text", notice.text.excerpt());
+            (shown, list(if notice.text.stored().is_some() { &["text"] } else { &[] }))
         }
         Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => {
             (body(&envelope.event), Vec::new())
@@ -262,14 +280,76 @@ fn result_name(result: &CallResult) -> &'static str {
         CallResult::Promoted { .. } => "promoted_to_task",
         CallResult::AlreadyRunning { .. } => "already_running",
         CallResult::TaskOutput { .. } => "task_output",
+        CallResult::TaskInput { .. } => "task_input",
+        CallResult::TaskStop { .. } => "task_stop",
         CallResult::Slept => "slept",
+        CallResult::Waiting { .. } => "waiting",
+        CallResult::TimerSet { .. } => "timer_set",
+        CallResult::TimerCancelled { .. } => "timer_cancelled",
+        CallResult::TriggerCreated { .. } => "trigger_created",
+        CallResult::TriggerRevoked { .. } => "trigger_revoked",
+        CallResult::WorkWritten { .. } => "work_written",
+        CallResult::MemoryWritten { .. } => "memory_written",
+        CallResult::Enqueued { .. } => "enqueued",
+        CallResult::Notified { .. } => "notified",
+        CallResult::Viewed(_) => "viewed",
+        CallResult::Patched { .. } => "patched",
+        CallResult::InWorkspace { .. } => "in_workspace",
+        CallResult::Detached { .. } => "detached",
+        CallResult::Spawned { .. } => "spawned",
+        CallResult::Interrupted => "interrupted",
         CallResult::Refused(_) => "refused",
     }
 }
 
 fn subject(subject: &Subject) -> String {
-    let Subject::Task(task) = subject;
-    task.to_string()
+    match subject {
+        Subject::Task(id) => id.to_string(),
+        Subject::Work(id) => id.to_string(),
+        Subject::Wait(id) => id.to_string(),
+        Subject::Timer(id) => id.to_string(),
+        Subject::Trigger(id) => id.to_string(),
+    }
+}
+
+/// Objectives and reports are the operator's to read; plans and notes of the model are not.
+fn work(envelope: &Envelope, event: &WorkEvent) -> (Value, Vec<String>) {
+    match event {
+        WorkEvent::Created(WorkItemCreated { change, .. }) | WorkEvent::Updated(WorkItemUpdated { change, .. }) => {
+            let mut shown = without(&envelope.event, &["change"]);
+            add(&mut shown, "objective", change.objective.clone());
+            add(&mut shown, "plan_status", json_of(&change.plan_status));
+            add(&mut shown, "todos", change.todos.as_ref().map(Vec::len));
+            (shown, list(&["change"]))
+        }
+        WorkEvent::Completed(completed) => {
+            let mut shown = without(&envelope.event, &["report"]);
+            add(&mut shown, "report", completed.report.excerpt());
+            (shown, list(if completed.report.stored().is_some() { &["report"] } else { &[] }))
+        }
+        WorkEvent::Picked(_) | WorkEvent::Continued(_) | WorkEvent::Held(_) | WorkEvent::Rechecked(_) => {
+            (body(&envelope.event), Vec::new())
+        }
+    }
+}
+
+/// Paths stay with those who may see the machine.
+fn workspace(envelope: &Envelope, event: &WorkspaceEvent) -> (Value, Vec<String>) {
+    let hidden: &[&str] = match event {
+        WorkspaceEvent::Attached(_) => &["anchor"],
+        WorkspaceEvent::Entered(_) => &["execution_root", "cwd"],
+        WorkspaceEvent::WorktreeCreated(_) | WorkspaceEvent::WorktreeRemoved(_) => &["worktree"],
+        WorkspaceEvent::WorktreeRetained(_) => &["worktree", "summary"],
+        WorkspaceEvent::WorktreeLeft(_) => &["worktree", "reason"],
+        WorkspaceEvent::GuidanceRead(_) => &["content"],
+        WorkspaceEvent::Exited(_) | WorkspaceEvent::Detached(_) => &[],
+    };
+    hide(&envelope.event, hidden)
+}
+
+/// An event without some of its members.
+fn hide(event: &Event, names: &[&str]) -> (Value, Vec<String>) {
+    (without(event, names), list(names))
 }
 
 fn without(event: &Event, names: &[&str]) -> Value {

@@ -60,41 +60,32 @@ impl Problem {
 impl From<&Rejection> for Problem {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most rejections say all there is to say in their text")]
     fn from(rejection: &Rejection) -> Self {
-        let (status, code) = code(rejection);
-        let problem = Self::new(status, code, rejection.to_string());
+        let mut problem = Self::new(status(rejection), rejection.code(), rejection.to_string());
+        problem.hint = rejection.hint().map(str::to_owned);
         match rejection {
-            Rejection::AgentStopped => problem
-                .hint("start it: holon agent start ID, or POST /control/agents/ID/control {\"action\":\"start\"}"),
-            Rejection::StaleRun { requested, current } => problem
-                .with("requested_run_id", requested.to_string())
-                .with("current_run_id", current.to_string())
-                .hint("read the agent's current_run_id and try again with it, or without run_id"),
-            Rejection::UnknownAgent => problem.hint("GET /agents/list names the agents"),
+            Rejection::StaleRun { requested, current } => {
+                problem.with("requested_run_id", requested.to_string()).with("current_run_id", current.to_string())
+            }
             Rejection::Invalid { field, .. } => problem.with("field", *field),
-            Rejection::QueueFull { .. } => problem.hint("wait until the agent has worked off some of its messages"),
-            Rejection::NoCurrentRun => problem.hint("holon status --agent ID tells what the agent is doing"),
-            Rejection::AgentExists => problem.hint("choose another id, or use the agent that is there"),
-            Rejection::KeyReused => problem.hint("use another Idempotency-Key for another request"),
             _ => problem,
         }
     }
 }
 
-/// Status and code of each rejection.
-fn code(rejection: &Rejection) -> (u16, &'static str) {
+fn status(rejection: &Rejection) -> u16 {
     match rejection {
-        Rejection::UnknownAgent => (404, "agent_not_found"),
-        Rejection::AgentExists => (409, "agent_exists"),
-        Rejection::AgentStopped => (409, "agent_stopped"),
-        Rejection::AgentPrivate => (403, "agent_private"),
-        Rejection::StaleRun { .. } => (409, "stale_run_id"),
-        Rejection::NoCurrentRun => (409, "no_current_run"),
-        Rejection::MessageNotWaiting => (409, "message_not_waiting"),
-        Rejection::KindOriginMismatch { .. } => (403, "kind_origin_mismatch"),
-        Rejection::Invalid { .. } => (422, "invalid_field"),
-        Rejection::QueueFull { .. } => (429, "queue_full"),
-        Rejection::KeyReused => (422, "idempotency_key_reused"),
-        Rejection::StaleAttempt => (409, "stale_attempt"),
-        Rejection::NothingToDo => (409, "nothing_to_do"),
+        Rejection::UnknownAgent | Rejection::Unknown { .. } => 404,
+        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } => 403,
+        Rejection::AgentExists
+        | Rejection::AgentStopped
+        | Rejection::StaleRun { .. }
+        | Rejection::NoCurrentRun
+        | Rejection::Ended { .. }
+        | Rejection::MessageNotWaiting
+        | Rejection::StaleAttempt
+        | Rejection::NothingToDo => 409,
+        Rejection::AgentArchived => 410,
+        Rejection::Invalid { .. } | Rejection::KeyReused => 422,
+        Rejection::QueueFull { .. } | Rejection::TooMany { .. } => 429,
     }
 }

@@ -161,6 +161,20 @@ counted_ids! {
     TaskId = "task";
     /// A brief for the operator.
     BriefId = "brief";
+    /// A unit of meaningful work.
+    WorkId = "work";
+    /// A condition that something waits for.
+    WaitId = "wait";
+    /// A message that time will bring.
+    TimerId = "timer";
+    /// A capability by which the outside world reaches the agent.
+    TriggerId = "trigger";
+    /// A folder that was attached to the agent.
+    WorkspaceId = "ws";
+    /// A finalized summary of a stretch of turns.
+    EpisodeId = "episode";
+    /// Something the operator, or the parent, is to know.
+    NoticeId = "notice";
 }
 
 #[cfg(test)]

@@ -84,10 +84,66 @@ pub const BOOTS_PER_STEP_MAX: u32 = 3;
 pub const RETRY_MS_FIRST: u64 = 500;
 /// Longest wait between two attempts, a provider's Retry-After included.
 pub const RETRY_MS_MAX: u64 = 5 * 60 * 1_000;
-/// Turns of the past that the prompt repeats.
-pub const RECENT_TURNS_MAX: usize = 8;
+/// Turns of the past that the prompt repeats word for word: those that no episode holds.
+pub const RECENT_TURNS_MAX: usize = EPISODE_TURNS_MAX;
+/// Tokens that a prompt may hold before older rounds give way to a recap.
+pub const CONTEXT_TOKENS_MAX: u64 = 150_000;
 /// Bytes of the conversation that a prompt may hold before the turn fails `context_exhausted`.
 pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Open work items of one agent.
+pub const WORK_OPEN_MAX: usize = 256;
+/// An objective, a blocker, a delivery target, a todo, a wait's reason: short texts that the state holds.
+pub const NOTE_BYTES_MAX: usize = 2 * 1024;
+/// Todos of one work item.
+pub const TODOS_MAX: usize = 64;
+/// One todo.
+pub const TODO_BYTES_MAX: usize = 512;
+/// Items that one item may depend on.
+pub const DEPENDENCIES_MAX: usize = 32;
+/// A longer text that a tool call hands in: a plan, a report, a note, a child's first message.
+pub const CALL_TEXT_BYTES_MAX: usize = 256 * 1024;
+/// When a blocker is looked at again if nobody said when (semantics 4).
+pub const RECHECK_MS_DEFAULT: u64 = 60 * 60 * 1_000;
+/// Shortest and longest time that a wait, a recheck or a timer may be given: a second, and ten years.
+pub const WAIT_MS_MIN: u64 = 1;
+pub const WAIT_MS_MAX: u64 = 10 * 365 * 24 * 60 * 60 * 1_000;
+/// Shortest interval of a timer.
+pub const TIMER_INTERVAL_MS_MIN: u64 = 1_000;
+/// Wait before runnable work is continued a second time; it doubles each time.
+pub const CONTINUATION_MS_FIRST: u64 = 5_000;
+/// Longest wait before it is continued again.
+pub const CONTINUATION_MS_MAX: u64 = 10 * 60 * 1_000;
+/// Continuations for which nothing was done before the item is held (semantics 4).
+pub const CONTINUATIONS_MAX: u32 = 3;
+
+/// Timers and triggers set, and waits open, of one agent.
+pub const TIMERS_MAX: usize = 256;
+pub const TRIGGERS_MAX: usize = 64;
+pub const WAITS_MAX: usize = 512;
+/// Workspaces attached to one agent.
+pub const WORKSPACES_MAX: usize = 64;
+/// A path, as the ledger holds it.
+pub const PATH_BYTES_MAX: usize = 4 * 1024;
+/// One guidance file.
+pub const GUIDANCE_BYTES_MAX: usize = 64 * 1024;
+
+/// Notes of the working memory, and one note.
+pub const MEMORY_ENTRIES_MAX: usize = 64;
+pub const MEMORY_ENTRY_BYTES_MAX: usize = 8 * 1024;
+/// Episodes that prompts repeat.
+pub const EPISODES_KEPT_MAX: usize = 8;
+/// Turns after which an episode is closed in any case (semantics 9).
+pub const EPISODE_TURNS_MAX: usize = 12;
+/// What an episode's digest says of one message or answer.
+pub const DIGEST_LINE_BYTES_MAX: usize = 200;
+
+/// Children that one agent supervises at once.
+pub const CHILDREN_OPEN_MAX: usize = 256;
+/// What a child inherits of its parent's context.
+pub const INHERITED_BYTES_MAX: usize = 64 * 1024;
+/// A task's label, as a child's first message gives it (semantics 1).
+pub const TASK_LABEL_CHARS_MAX: usize = 120;
 
 /// Open tasks of one agent.
 pub const TASKS_OPEN_MAX: usize = 256;

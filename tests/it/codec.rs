@@ -113,6 +113,7 @@ fn of_size(bytes: usize) -> Envelope {
         at: Timestamp(0),
         cause: Cause::Runtime,
         event: BriefCreated {
+            work: None,
             brief: BriefId(1),
             kind: BriefKind::Result,
             run: None,

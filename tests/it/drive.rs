@@ -44,6 +44,7 @@ fn outcome(effect: Effect, choice: Option<u8>) -> String {
         Effect::StopTask { task, attempt } => format!("at {attempt} exit {task} signal-15"),
         Effect::PromoteTask { task, .. } => format!("promote {task} so far"),
         Effect::ReadTask { task, .. } => format!("read {task} so far"),
+        _ => panic!("{effect:?} is not done here yet"),
     }
 }
 

@@ -34,6 +34,10 @@ struct FullStore {
 }
 
 impl Store for FullStore {
+    fn token(&self, token_hash: &Hash) -> Result<Option<AgentId>, StoreError> {
+        self.inner.token(token_hash)
+    }
+
     fn commit(&self, batch: &[Append]) -> Outcomes {
         if self.full.load(Ordering::SeqCst) {
             let full = || AppendError::Store(StoreError::NoSpace("the disk is full".into()));

@@ -6,11 +6,10 @@ use holon::decide::task::TaskCommand;
 use holon::decide::turn::{NewAnswer, NewRound, TurnCommand};
 use holon::decide::{self, Command, Request, RequestKey, Staged};
 use holon::events::agent::Role;
+use holon::events::call::{Action, Call, ExecRequest};
 use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
 use holon::events::task::{CommandOutput, CommandSpec, Exit};
-use holon::events::turn::{
-    Action, AttemptError, AttemptErrorKind, Call, ExecRequest, Section, SectionKind, StopReason, TurnPolicy, Usage,
-};
+use holon::events::turn::{AttemptError, AttemptErrorKind, Section, SectionKind, StopReason, TurnPolicy, Usage};
 use holon::events::{Cause, codec};
 use holon::fold::AgentState;
 use holon::fold::row::{Rows, rows};
@@ -70,6 +69,7 @@ impl Author {
             due: (before.as_ref().map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
             deadline: (before.as_ref().map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),
             closed: staged.closed,
+            tokens: Vec::new(),
             checkpoint: self.checkpoint(linked.head),
         };
         self.head = linked.head;
@@ -121,7 +121,7 @@ fn begin(state: &AgentState) -> (Request, Vec<Blob>) {
         return (request(AgentCommand::Create(new)), Vec::new());
     }
     if state.queue.first().is_some() {
-        return (request(TurnCommand::Start { policy: policy() }), Vec::new());
+        return (request(TurnCommand::Start { policy: policy(), guidance: Vec::new() }), Vec::new());
     }
     enqueue(state)
 }
@@ -161,6 +161,8 @@ fn policy() -> TurnPolicy {
         tokens_per_turn_max: 1_000_000,
         attempts_per_model_max: 2,
         retry_ms_first: 10,
+        context_tokens_max: 150_000,
+        tokens_per_agent_max: None,
     }
 }
 

@@ -119,7 +119,7 @@ fn outcomes(world: &World) -> BTreeMap<MessageId, usize> {
         match &envelope.event {
             Event::Queue(QueueEvent::Enqueued(event)) => drop(outcomes.insert(event.message, 0)),
             Event::Queue(QueueEvent::Settled(event)) => *outcomes.entry(event.message).or_default() += 1,
-            Event::Agent(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) | Event::Operator(_) => {}
+            _ => {}
         }
     }
     outcomes

@@ -1,28 +1,48 @@
 //! One event of every kind, with every field filled.
 
 use holon::events::agent::{
-    AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer, Ownership, Preset, RequestAnswered, Role,
-    Visibility, WakeDisposition,
+    AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentSpawned, AgentStarted, AgentStopped, Answer,
+    ContextInherited, DelegationReported, OutboxDelivered, Ownership, Preset, RequestAnswered, Role, Visibility,
+    WakeDisposition,
 };
-use holon::events::operator::{BriefCreated, BriefKind};
+use holon::events::call::{Action, Call, CallError, ExecRequest};
+use holon::events::memory::{EpisodeBoundary, EpisodeFinalized, WorkingMemoryUpdated};
+use holon::events::operator::{BriefCreated, BriefKind, NotificationRequested};
 use holon::events::queue::{
     Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
     Trust,
 };
 use holon::events::task::{
-    Caller, CommandOutput, CommandSpec, Exit, Kept, TaskCreateRequested, TaskExited, TaskPromoted, TaskStarted,
-    TaskStatus, TaskStopRequested,
+    Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, Kept, TaskChildSpawned,
+    TaskCreateRequested, TaskExited, TaskInputDelivered, TaskInputRequested, TaskPromoted, TaskStarted, TaskStatus,
+    TaskStopRequested, WorkspaceMode,
 };
 use holon::events::turn::{
-    AbortMode, Action, AfterAttempt, AttemptError, AttemptErrorKind, Call, CallError, CurrentRunAborted, Entry,
-    ExecRequest, RoundAttemptFailed, RoundAttempted, RoundRequested, Section, SectionKind, StopReason, TurnEntry,
-    TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal, Usage,
+    AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, CurrentRunAborted, Entry, RoundAttemptFailed,
+    RoundAttempted, RoundRequested, Section, SectionKind, StopReason, TurnEntry, TurnOutcome, TurnPolicy, TurnStarted,
+    TurnTerminal, Usage,
 };
-use holon::events::waiting::WakeRequested;
+use holon::events::waiting::{
+    CallbackDelivered, DeliveryMode, Recoverability, TimerCancelled, TimerCreated, TimerFired, TriggerCreated,
+    TriggerRevoked, WaitCancelled, WaitConsumed, WaitCreated, WaitExpired, WaitOwner, WaitSuperseded, WaitTrigger,
+    WaitTriggered, WakeOn, WakeRequested,
+};
+use holon::events::work::{
+    BlockerChange, PlanStatus, Todo, TodoStatus, WorkChange, WorkItemCompleted, WorkItemContinued, WorkItemCreated,
+    WorkItemHeld, WorkItemPicked, WorkItemRechecked, WorkItemUpdated,
+};
+use holon::events::workspace::{
+    ChangedFile, GuidanceRead, GuidanceScope, Projection, WorkspaceAttached, WorkspaceDetached, WorkspaceEntered,
+    WorkspaceExited, WorkspaceName, Worktree, WorktreeCreated, WorktreeLeft, WorktreeRemoved, WorktreeRetained,
+    WorktreeSummary,
+};
 use holon::events::{Cause, Envelope, Event};
 use holon::words::content::Content;
 use holon::words::hash::Hash;
-use holon::words::id::{AgentId, Boot, BriefId, EventSeq, MessageId, RunId, TaskId};
+use holon::words::id::{
+    AgentId, Boot, BriefId, EpisodeId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId,
+    WorkId, WorkspaceId,
+};
 use holon::words::time::Timestamp;
 
 /// The samples, each in a place and with a cause of its own.
@@ -35,7 +55,18 @@ pub fn envelopes() -> Vec<Envelope> {
         Cause::Task(TaskId(3)),
         Cause::Agent(agent("main.c1")),
     ];
-    let events = [agent_events(), queue_events(), turn_events(), task_events(), other_events()].concat();
+    let events = [
+        agent_events(),
+        queue_events(),
+        turn_events(),
+        task_events(),
+        work_events(),
+        waiting_events(),
+        workspace_events(),
+        memory_events(),
+        other_events(),
+    ]
+    .concat();
     let place = |(index, event): (usize, Event)| Envelope {
         // Positions and times of one to nine bytes.
         seq: EventSeq(1 << (index * 3 % 64)),
@@ -71,6 +102,7 @@ fn agent_events() -> Vec<Event> {
         preset: Preset::PrivateChild,
         lineage_parent: Some(agent("parent")),
         supervisor: Some(agent("supervisor")),
+        supervising_task: Some(TaskId(3)),
         template: text("reviewer"),
     };
     let answer = Answer::Woken { disposition: WakeDisposition::Coalesced, message: MessageId(300) };
@@ -79,6 +111,12 @@ fn agent_events() -> Vec<Event> {
         AgentStarted {}.into(),
         AgentStopped { reason: "operator".into() }.into(),
         AgentPaused { reason: "operator_aborted".into() }.into(),
+        AgentSpawned { child: agent("main.c1"), preset: Preset::PrivateChild, task: Some(TaskId(3)) }.into(),
+        ContextInherited { from: agent("main"), head: EventSeq(9), view: stored() }.into(),
+        DelegationReported { status: TaskStatus::Completed, run: Some(RunId(5)), report: stored() }.into(),
+        OutboxDelivered { entry: EventSeq(12) }.into(),
+        AgentArchiveRequested { reason: "delegation_ended".into() }.into(),
+        AgentArchived {}.into(),
         RequestAnswered { key: "key".into(), fingerprint: hash(), answer }.into(),
     ]
 }
@@ -113,6 +151,8 @@ fn policy() -> TurnPolicy {
         tokens_per_turn_max: 5_000_000,
         attempts_per_model_max: 3,
         retry_ms_first: 500,
+        context_tokens_max: 150_000,
+        tokens_per_agent_max: None,
     }
 }
 
@@ -145,10 +185,11 @@ fn turn_events() -> Vec<Event> {
     let terminal =
         TurnTerminal { run, outcome: TurnOutcome::Failed, reason: text("rate_limited"), rounds: 2, usage: usage() };
     vec![
-        TurnStarted { run, message: MessageId(7), policy: policy() }.into(),
+        TurnStarted { run, message: MessageId(7), policy: policy(), work: Some(WorkId(2)) }.into(),
         requested.into(),
         RoundAttempted { run, round: 2, boot: Boot(4), model: 1 }.into(),
         RoundAttemptFailed { run, attempt: EventSeq(9), error, then }.into(),
+        CallStarted { run, round: 2, call: 1, boot: Boot(4) }.into(),
         TurnEntry { run, entry: said() }.into(),
         CurrentRunAborted { run, mode: AbortMode::IdleAfterAbort, reason: "operator_aborted".into() }.into(),
         terminal.into(),
@@ -164,7 +205,7 @@ fn said() -> Entry {
     };
     let actions = [
         Action::Exec(exec()),
-        Action::TaskOutput { task: TaskId(3), wait_ms: 500, shown_tokens: 8_000 },
+        Action::TaskOutput { task: TaskId(3), offset: Some(64), wait_ms: 500, shown_tokens: 8_000 },
         Action::Sleep { reason: text("nothing to do") },
         Action::Refused(refused),
     ];
@@ -199,7 +240,18 @@ fn task_events() -> Vec<Event> {
     let caller = Some(Caller { run: RunId(5), round: 2, call: 1 });
     let (attempt, exit) = (Some(EventSeq(12)), Exit::Signal(15));
     vec![
-        TaskCreateRequested { task, request: exec(), summary: "ls".into(), caller }.into(),
+        TaskCreateRequested { task, request: exec(), summary: "ls".into(), caller, work: Some(WorkId(2)) }.into(),
+        TaskChildSpawned {
+            task,
+            child: agent("main.c1"),
+            summary: "look".into(),
+            mode: WorkspaceMode::Worktree,
+            work: Some(WorkId(2)),
+        }
+        .into(),
+        TaskInputRequested { task, text: stored(), offset: 64 }.into(),
+        TaskInputDelivered { task, entry: EventSeq(20) }.into(),
+        ChildDirected { task, lifecycle: ChildLifecycle::Stopped }.into(),
         TaskStarted { task, boot: Boot(4) }.into(),
         TaskPromoted { task }.into(),
         TaskStopRequested { task, reason: "agent_stopped".into() }.into(),
@@ -217,11 +269,109 @@ fn other_events() -> Vec<Event> {
         message: MessageId(9),
     };
     let brief = BriefCreated {
+        work: Some(WorkId(2)),
         brief: BriefId(2),
         kind: BriefKind::Failure,
         run: Some(RunId(5)),
         message: Some(MessageId(7)),
         text: Content::Inline("it went wrong".into()),
     };
-    vec![woken.into(), brief.into()]
+    let notice = NotificationRequested { notice: NoticeId(1), text: stored(), work: Some(WorkId(2)) };
+    vec![woken.into(), brief.into(), notice.into()]
+}
+
+fn change() -> WorkChange {
+    WorkChange {
+        objective: text("ship it"),
+        plan: Some(stored()),
+        todos: Some(vec![Todo { text: "build".into(), status: TodoStatus::InProgress }]),
+        plan_status: Some(PlanStatus::Ready),
+        acceptance: Some(Content::Inline("tests pass".into())),
+        blocker: Some(BlockerChange::Set { text: "no key".into(), recheck_after_ms: 3_600_000 }),
+        is_constraint: Some(true),
+        depends_on: Some(vec![WorkId(1)]),
+        delivery_target: text("repository"),
+        parent: Some(WorkId(1)),
+    }
+}
+
+fn work_events() -> Vec<Event> {
+    let work = WorkId(2);
+    vec![
+        WorkItemCreated { work, change: change() }.into(),
+        WorkItemUpdated { work, change: WorkChange { blocker: Some(BlockerChange::Clear), ..change() } }.into(),
+        WorkItemPicked { work }.into(),
+        WorkItemCompleted { work, report: stored(), todos_unfinished: 1 }.into(),
+        WorkItemContinued { work }.into(),
+        WorkItemHeld { work, reason: "no_progress".into() }.into(),
+        WorkItemRechecked { work: vec![work] }.into(),
+    ]
+}
+
+fn waiting_events() -> Vec<Event> {
+    let (wait, timer, trigger, work) = (WaitId(4), TimerId(5), TriggerId(6), Some(WorkId(2)));
+    let created = WaitCreated {
+        wait,
+        owner: WaitOwner::Work(WorkId(2)),
+        wake: WakeOn::External { resource: text("ci") },
+        reason: "the build".into(),
+        recheck_after_ms: Some(3_600_000),
+        recoverability: Some(Recoverability::ExplicitNoFallback("nobody answers".into())),
+    };
+    let timer_created =
+        TimerCreated { timer, duration_ms: 10_000, interval_ms: Some(60_000), summary: text("look"), work };
+    let (mode, token_hash) = (DeliveryMode::Enqueue, hash());
+    vec![
+        created.into(),
+        WaitTriggered { wait, by: WaitTrigger::Message(MessageId(7)) }.into(),
+        WaitConsumed { wait, run: RunId(5) }.into(),
+        WaitCancelled { wait, reason: "work_completed".into() }.into(),
+        WaitSuperseded { wait, by: WaitId(9) }.into(),
+        WaitExpired { wait }.into(),
+        timer_created.into(),
+        TimerFired { timer, message: MessageId(7) }.into(),
+        TimerCancelled { timer, reason: "operator".into() }.into(),
+        TriggerCreated { trigger, mode, token_hash, label: "ci".into(), work }.into(),
+        TriggerRevoked { trigger, reason: "operator".into() }.into(),
+        CallbackDelivered { trigger, message: MessageId(7) }.into(),
+    ]
+}
+
+fn workspace_events() -> Vec<Event> {
+    let (workspace, task) = (WorkspaceId(1), TaskId(3));
+    let worktree = Worktree {
+        repository: "/srv/repository".into(),
+        root: "/srv/worktree".into(),
+        branch: "holon/main.c1".into(),
+        base_commit: "c0ffee".into(),
+    };
+    let changed = vec![ChangedFile { path: "README.md".into(), status: "modified".into() }];
+    let (head_commit, changed_total) = ("c0ffee".into(), 1);
+    let summary = WorktreeSummary { head_commit, commits: 1, changed, changed_total, insertions: 3, deletions: 1 };
+    let entered = WorkspaceEntered {
+        workspace: WorkspaceName::Attached(workspace),
+        execution_root: text("/srv/repository"),
+        projection: Projection::GitWorktreeRoot,
+        cwd: "src".into(),
+    };
+    vec![
+        WorkspaceAttached { workspace, anchor: "/srv/repository".into() }.into(),
+        entered.into(),
+        WorkspaceExited { workspace: WorkspaceName::Attached(workspace) }.into(),
+        WorkspaceDetached { workspace }.into(),
+        WorktreeCreated { task, worktree: worktree.clone() }.into(),
+        WorktreeRetained { task, worktree: worktree.clone(), summary }.into(),
+        WorktreeRemoved { task, worktree: worktree.clone() }.into(),
+        WorktreeLeft { task, worktree, reason: "it is locked".into() }.into(),
+        GuidanceRead { scope: GuidanceScope::Workspace, content: Some(stored()), hash: Some(hash()) }.into(),
+    ]
+}
+
+fn memory_events() -> Vec<Event> {
+    let (first, last, work) = (RunId(1), RunId(5), Some(WorkId(2)));
+    let boundary = EpisodeBoundary::WorkChanged;
+    vec![
+        WorkingMemoryUpdated { entry: "style".into(), text: Some(stored()), work }.into(),
+        EpisodeFinalized { episode: EpisodeId(1), first, last, digest: stored(), work, boundary }.into(),
+    ]
 }

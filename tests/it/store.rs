@@ -250,6 +250,7 @@ fn build(agent: &AgentId, expected: Head, planned: &PlannedPart) -> Part {
         due: planned.due,
         deadline: planned.deadline.map(|deadline| deadline.map(Timestamp)),
         closed: closed.collect(),
+        tokens: Vec::new(),
         checkpoint: planned.checkpoint.clone(),
     }
 }

@@ -6,11 +6,10 @@ use holon::decide::task::TaskCommand;
 use holon::decide::turn::{NewAnswer, NewRound, TurnCommand};
 use holon::decide::{Command, Rejection, Request, Staged, handle};
 use holon::events::agent::Role;
+use holon::events::call::{Action, Call, CallResult, ExecRequest};
 use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
 use holon::events::task::{CommandSpec, Exit, TaskStatus};
-use holon::events::turn::{
-    AbortMode, Action, Call, CallResult, Entry, ExecRequest, Section, SectionKind, StopReason, TurnEntry, Usage,
-};
+use holon::events::turn::{AbortMode, Entry, Section, SectionKind, StopReason, TurnEntry, Usage};
 use holon::events::{Cause, Event, TaskEvent, TurnEvent};
 use holon::fold::AgentState;
 use holon::fold::owed::{Effect, owed};
@@ -46,7 +45,7 @@ impl Agent {
             provided_trust: None,
         }));
         let policy = Settings::new(id, "/".into(), vec!["a/model".into()]).policy();
-        agent.told(TurnCommand::Start { policy });
+        agent.told(TurnCommand::Start { policy, guidance: Vec::new() });
         let hash = Hash::of(b"anything");
         let round = NewRound {
             run: RUN,

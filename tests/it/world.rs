@@ -10,9 +10,10 @@ use holon::decide::queue::{NewMessage, QueueCommand};
 use holon::decide::turn::{NewAnswer, NewRound, TurnCommand};
 use holon::decide::{Command, Rejection, Request, Staged, handle};
 use holon::events::agent::{Answer, Role};
+use holon::events::call::Shown;
 use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
 use holon::events::task::CommandOutput;
-use holon::events::turn::{Section, SectionKind, Shown, StopReason, TurnPolicy, Usage};
+use holon::events::turn::{Section, SectionKind, StopReason, TurnPolicy, Usage};
 use holon::events::{Cause, Envelope, codec};
 use holon::fold::owed::{Owed, owed};
 use holon::fold::row::RecordKind;
@@ -157,7 +158,8 @@ impl World {
     /// A model's answer, as the runtime hands it in.
     pub fn answered(&mut self, attempt: EventSeq, text: &str, calls: Vec<RawCall>) -> NewAnswer {
         let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
-        let read = tools::read_calls(&calls, stop);
+        let (read, blobs) = tools::read_calls(&calls, stop);
+        self.keep(blobs);
         let said = Blob::new(serde_json::to_vec(&AssistantPart { text: text.into(), calls }).expect("JSON"));
         let answer = Section { kind: SectionKind::Assistant, hash: said.hash, bytes: said.bytes.len() as u64 };
         self.keep(vec![said]);
@@ -237,6 +239,8 @@ pub fn policy() -> TurnPolicy {
         tokens_per_turn_max: limit::TOKENS_PER_TURN_MAX,
         attempts_per_model_max: limit::ATTEMPTS_PER_MODEL_MAX,
         retry_ms_first: limit::RETRY_MS_FIRST,
+        context_tokens_max: 150_000,
+        tokens_per_agent_max: None,
     }
 }
 

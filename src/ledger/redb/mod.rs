@@ -298,6 +298,10 @@ impl Store for RedbStore {
         self.read(|transaction| row::records_closed(transaction, agent, kind, before, limit))
     }
 
+    fn token(&self, token_hash: &Hash) -> Result<Option<AgentId>, StoreError> {
+        self.read(|transaction| row::token(transaction, token_hash))
+    }
+
     fn forget_checkpoints(&self) -> Result<(), StoreError> {
         self.write(|transaction| {
             transaction.delete_table(table::CHECKPOINTS)?;

@@ -1,8 +1,8 @@
 //! Appends to rows, and rows to answers.
 
 use super::table::{
-    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, Written,
-    agent,
+    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, TOKENS,
+    Written, agent,
 };
 use crate::fold::row::{RecordKind, RecordRow};
 use crate::ledger::{Append, AppendError, Head, Outcomes, Part, Records, chain};
@@ -26,6 +26,7 @@ struct Writing<'t> {
     deadlines: Written<'t, (i64, u32), ()>,
     deadline_of: Written<'t, u32, i64>,
     records: Written<'t, (u32, u8, u64), (u64, u64)>,
+    tokens: Written<'t, [u8; 32], u32>,
     checkpoints: Written<'t, u32, &'static [u8]>,
     blobs: Written<'t, [u8; 32], &'static [u8]>,
     /// The log's next key.
@@ -56,6 +57,7 @@ impl<'t> Writing<'t> {
             deadlines: Written::open(transaction, DEADLINES)?,
             deadline_of: Written::open(transaction, DEADLINE_OF)?,
             records: Written::open(transaction, RECORDS)?,
+            tokens: Written::open(transaction, TOKENS)?,
             checkpoints: Written::open(transaction, CHECKPOINTS)?,
             blobs: Written::open(transaction, BLOBS)?,
             next,
@@ -119,6 +121,13 @@ impl<'t> Writing<'t> {
         }
         for row in &part.closed {
             self.records.insert((agent, row.kind.number(), row.number), (row.first.0, row.last.0))?;
+        }
+        for token in &part.tokens {
+            if token.is_live {
+                self.tokens.insert(token.token_hash.0, agent)?;
+            } else {
+                self.tokens.remove(token.token_hash.0)?;
+            }
         }
         match part.due {
             Some(true) => drop(self.due.insert(agent, ())?),
@@ -310,4 +319,12 @@ pub(super) fn records_closed(
         rows.push(RecordRow { kind, number: key.value().2, first: EventSeq(first), last: EventSeq(last) });
     }
     Ok(rows)
+}
+
+pub(super) fn token(transaction: &ReadTransaction, token_hash: &Hash) -> Result<Option<AgentId>, redb::Error> {
+    let Some(number) = transaction.open_table(TOKENS)?.get(token_hash.0)?.map(|number| number.value()) else {
+        return Ok(None);
+    };
+    let names = transaction.open_table(NAMES)?;
+    Ok(names.get(number)?.and_then(|name| AgentId::parse(name.value()).ok()))
 }

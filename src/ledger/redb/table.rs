@@ -27,6 +27,8 @@ pub const DEADLINES: TableDefinition<(i64, u32), ()> = TableDefinition::new("dea
 pub const DEADLINE_OF: TableDefinition<u32, i64> = TableDefinition::new("deadline_of");
 /// (agent, kind, number) to the first and the last event of a record that is closed.
 pub const RECORDS: TableDefinition<(u32, u8, u64), (u64, u64)> = TableDefinition::new("records");
+/// Hash of a live capability's token to its agent.
+pub const TOKENS: TableDefinition<[u8; 32], u32> = TableDefinition::new("tokens");
 pub const CHECKPOINTS: TableDefinition<u32, &[u8]> = TableDefinition::new("checkpoints");
 pub const BLOBS: TableDefinition<[u8; 32], &[u8]> = TableDefinition::new("blobs");
 
@@ -44,6 +46,7 @@ pub(super) fn create(transaction: &WriteTransaction) -> Result<(), redb::Error> 
     transaction.open_table(DEADLINES)?;
     transaction.open_table(DEADLINE_OF)?;
     transaction.open_table(RECORDS)?;
+    transaction.open_table(TOKENS)?;
     transaction.open_table(CHECKPOINTS)?;
     transaction.open_table(BLOBS)?;
     Ok(())

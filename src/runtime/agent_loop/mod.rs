@@ -4,6 +4,7 @@
 //! is running. It has one append under way at most, so that effects start from durable state alone. After a failed
 //! append it answers nobody from what it had staged, and folds the ledger again.
 
+mod append;
 mod start;
 
 use super::effect::call::{self};
@@ -17,17 +18,16 @@ use crate::context::{self, Contents, PromptError};
 use crate::decide::turn::{NewRound, TurnCommand};
 use crate::decide::{Rejection, Request, Staged, handle};
 use crate::events::agent::Answer;
-use crate::events::codec;
 use crate::events::turn::AttemptErrorKind;
 use crate::events::{Cause, Event, TaskEvent};
 use crate::fold::AgentState;
 use crate::fold::owed::{Effect, Owed, owed};
-use crate::fold::row::{Rows, rows};
-use crate::ledger::chain::{self, Linked};
-use crate::ledger::{Append, AppendError, Head, Part, checkpoint};
+use crate::fold::row::Rows;
+use crate::ledger::chain;
+use crate::ledger::{AppendError, Head};
 use crate::words::content::Blob;
 use crate::words::id::{AgentId, TaskId};
-use crate::words::limit::{CHECKPOINT_EVENTS, COMMIT_BYTES_MAX, SUBMISSIONS_PER_BATCH_MAX};
+use crate::words::limit::{COMMIT_BYTES_MAX, SUBMISSIONS_PER_BATCH_MAX};
 use futures::FutureExt;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -309,7 +309,17 @@ impl AgentLoop {
             | Effect::RunTask { .. }
             | Effect::StopTask { .. }
             | Effect::PromoteTask { .. }
-            | Effect::ReadTask { .. } => None,
+            | Effect::ReadTask { .. }
+            | Effect::BeginCall { .. }
+            | Effect::RunCall { .. }
+            | Effect::DeliverInput { .. }
+            | Effect::DirectChild { .. }
+            | Effect::SettleWorktree { .. }
+            | Effect::Deliver { .. }
+            | Effect::ContinueWork { .. }
+            | Effect::Recheck
+            | Effect::EndWait { .. }
+            | Effect::FireTimer { .. } => None,
         }
     }
 
@@ -343,6 +353,7 @@ impl AgentLoop {
             };
             self.head = head;
             self.shared.feed.publish(&self.id, head.seq);
+            self.welcome(&batch.staged.births);
         }
         for (effect, ..) in &batch.outcomes {
             self.running.remove(effect);
@@ -354,33 +365,6 @@ impl AgentLoop {
         }
         batch.reads.into_iter().for_each(|look| look(&self.state));
         Ok(())
-    }
-
-    async fn write(&mut self, batch: &mut Batch) -> Result<Head, AppendError> {
-        let Linked { records, anchors, head } =
-            chain::extend(self.head, &batch.staged.envelopes).expect("decisions keep events within their bounds");
-        let rows = rows(&self.state, self.shared.boot);
-        let before = self.rows.as_ref();
-        let part = Part {
-            agent: self.id.clone(),
-            expected: self.head,
-            records,
-            head,
-            anchors,
-            list: (before.map(|rows| &rows.list) != Some(&rows.list)).then(|| codec::to_bytes(&rows.list)),
-            due: (before.map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
-            deadline: (before.map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),
-            closed: std::mem::take(&mut batch.staged.closed),
-            checkpoint: self.is_checkpoint_due(head).then(|| checkpoint::encode(&self.state, head)),
-        };
-        let append = Append { parts: vec![part], blobs: std::mem::take(&mut batch.blobs) };
-        self.shared.writer.append(append).await?;
-        self.rows = Some(rows);
-        Ok(head)
-    }
-
-    fn is_checkpoint_due(&self, head: Head) -> bool {
-        self.head.seq.0 / CHECKPOINT_EVENTS != head.seq.0 / CHECKPOINT_EVENTS
     }
 
     /// Commands whose end is durable need neither their place nor their run folder.

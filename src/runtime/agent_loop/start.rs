@@ -6,7 +6,7 @@ use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::decide::turn::TurnCommand;
 use crate::events::Cause;
-use crate::events::turn::Action;
+use crate::events::call::Action;
 use crate::fold::owed::Effect;
 use crate::fold::turn::Phase;
 use crate::runtime::effect::call::ModelCall;
@@ -25,7 +25,8 @@ impl AgentLoop {
         match effect {
             Effect::StartTurn => {
                 let policy = shared.settings.policy();
-                self.at_once(effect, Request::new(TurnCommand::Start { policy }, Cause::Runtime));
+                let guidance = Vec::new();
+                self.at_once(effect, Request::new(TurnCommand::Start { policy, guidance }, Cause::Runtime));
             }
             Effect::BeginAttempt { run, .. } => {
                 self.at_once(effect, Request::new(TurnCommand::Attempt { run, boot }, Cause::Run(run)));
@@ -54,6 +55,19 @@ impl AgentLoop {
             }
             Effect::PromoteTask { task, attempt } => self.start_promotion(effect, task, attempt),
             Effect::ReadTask { .. } => self.start_reading(effect),
+            Effect::BeginCall { run, round, call, .. } => {
+                let command = TurnCommand::BeginCall { run, round, call, boot };
+                self.at_once(effect, Request::new(command, Cause::Run(run)));
+            }
+            Effect::RunCall { .. }
+            | Effect::DeliverInput { .. }
+            | Effect::DirectChild { .. }
+            | Effect::SettleWorktree { .. }
+            | Effect::Deliver { .. }
+            | Effect::ContinueWork { .. }
+            | Effect::Recheck
+            | Effect::EndWait { .. }
+            | Effect::FireTimer { .. } => {}
         }
     }
 
@@ -76,7 +90,7 @@ impl AgentLoop {
 
     fn start_promotion(&mut self, effect: Effect, task: TaskId, attempt: EventSeq) {
         let Some(open) = self.state.tasks.open.get(&task) else { return };
-        let (shared, tokens) = (self.shared.clone(), open.request.shown_tokens);
+        let (shared, tokens) = (self.shared.clone(), open.command().map_or(0, |request| request.shown_tokens));
         let name = command::run_name(&self.id, task, attempt);
         self.spawn(effect, async move {
             let (shown, blobs) = command::shown_so_far(shared, name, tokens).await;
@@ -90,7 +104,7 @@ impl AgentLoop {
         let tokens = self.state.turns.current.as_deref().and_then(|turn| match &turn.phase {
             Phase::Calls(calls) => match &calls.next()?.action {
                 Action::TaskOutput { shown_tokens, .. } => Some(*shown_tokens),
-                Action::Exec(_) | Action::Sleep { .. } | Action::Refused(_) => None,
+                _ => None,
             },
             Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
         });

@@ -80,7 +80,7 @@ impl ModelCall {
     async fn record(self, shared: &Shared, answer: ModelAnswer) -> Result<What, AttemptError> {
         let said = serde_json::to_vec(&answer.said).map_err(|error| unreadable(&error))?;
         let section = Blob::new(said);
-        let calls = tools::read_calls(&answer.said.calls, answer.stop);
+        let (calls, call_blobs) = tools::read_calls(&answer.said.calls, answer.stop);
         let (text, text_blob) = Content::new(answer.said.text);
         let new = NewAnswer {
             run: self.run,
@@ -91,7 +91,7 @@ impl ModelCall {
             stop: answer.stop,
             usage: answer.usage,
         };
-        let blobs = std::iter::once(section).chain(text_blob).collect();
+        let blobs = std::iter::once(section).chain(text_blob).chain(call_blobs).collect();
         let keeper = shared.blobs.clone();
         let kept = tokio::task::spawn_blocking(move || keeper.keep_large(blobs)).await;
         // An answer that was paid for is not given up for a full disk; what is missing shows when it is read.

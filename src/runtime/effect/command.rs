@@ -3,8 +3,8 @@
 use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::events::Cause;
+use crate::events::call::Shown;
 use crate::events::task::{CommandOutput, CommandSpec, Exit, Kept};
-use crate::events::turn::Shown;
 use crate::fold::task::Task;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
@@ -43,13 +43,14 @@ impl CommandRun {
     /// The run of `task` that `attempt` names. `root`: the agent's execution root.
     pub(crate) fn of(agent: &AgentId, id: TaskId, task: &Task, attempt: EventSeq, root: PathBuf) -> Option<Self> {
         let begun = task.attempt.filter(|begun| begun.seq == attempt)?;
+        let request = task.command()?;
         Some(Self {
             agent: agent.clone(),
             task: id,
             attempt,
             boot: begun.boot,
-            spec: task.request.spec.clone(),
-            shown_bytes_max: shown_bytes_max(task.request.shown_tokens),
+            spec: request.spec.clone(),
+            shown_bytes_max: shown_bytes_max(request.shown_tokens),
             root,
         })
     }

@@ -28,13 +28,12 @@ use holon::decide::turn::TurnCommand;
 use holon::decide::waiting::{NewWake, WaitingCommand};
 use holon::decide::{Command, Request, RequestKey};
 use holon::events::Cause;
-use holon::events::agent::Answer;
 use holon::events::queue::{Lane, MessageKind, Origin};
 use holon::events::task::Exit;
 use holon::events::turn::{AbortMode, AttemptError, AttemptErrorKind, TurnPolicy};
 use holon::fold::posture::posture;
 use holon::words::hash::Hash;
-use holon::words::id::{EventSeq, RunId, TaskId};
+use holon::words::id::{EventSeq, RunId, TaskId, TimerId};
 use holon::words::limit::INLINE_BYTES_MAX;
 
 /// Tells `line`, and says what came of it.
@@ -71,9 +70,7 @@ fn command(world: &mut World, line: &str) -> Vec<String> {
     match answer {
         Err(rejection) => vec![format!("! {rejection}")],
         Ok(answer) if events.is_empty() => vec![format!("= {}", show::answer(&answer))],
-        Ok(Answer::Done | Answer::Message(_) | Answer::Aborted(_) | Answer::Woken { .. }) => {
-            events.iter().map(show::event).collect()
-        }
+        Ok(_) => events.iter().map(show::event).collect(),
     }
 }
 
@@ -110,7 +107,7 @@ fn read_at(world: &mut World, line: &str, attempt: Option<EventSeq>) -> Command 
             QueueCommand::Drop { message: message.parse().expect("a message"), reason: reason.into() }.into()
         }
         "wake" => wake(rest).into(),
-        "begin" => TurnCommand::Start { policy: policy_with(rest) }.into(),
+        "begin" => TurnCommand::Start { policy: policy_with(rest), guidance: Vec::new() }.into(),
         "again" => TurnCommand::Attempt { run: world.run(), boot: world.boot }.into(),
         "answer" => answer(world, rest, attempt).into(),
         "fail" => fail(world, rest, attempt).into(),
@@ -148,7 +145,7 @@ fn origin(kind: &str, name: &str) -> Origin {
         "webhook" => Origin::Webhook { source: name, event_type: None },
         "callback" => Origin::Callback { descriptor_id: name, source: None },
         "system" => Origin::System { subsystem: name },
-        "timer" => Origin::Timer { timer_id: 1 },
+        "timer" => Origin::Timer { timer_id: TimerId(1) },
         "task" => Origin::Task { task: TaskId(1) },
         _ => panic!("{kind} is no origin"),
     }

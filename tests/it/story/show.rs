@@ -2,10 +2,11 @@
 
 use crate::world::World;
 use holon::events::agent::{AgentEvent, Answer};
+use holon::events::call::CallResult;
 use holon::events::operator::OperatorEvent;
 use holon::events::queue::{MessageOutcome, QueueEvent};
 use holon::events::task::{Exit, TaskEvent};
-use holon::events::turn::{AfterAttempt, CallResult, Entry, RoundRequested, TurnEvent, TurnTerminal};
+use holon::events::turn::{AfterAttempt, Entry, RoundRequested, TurnEvent, TurnTerminal};
 use holon::events::waiting::WaitingEvent;
 use holon::events::{Envelope, Event};
 use holon::fold::owed::Owed;
@@ -21,13 +22,32 @@ pub fn event(envelope: &Envelope) -> String {
         Event::Queue(event) => queue(event),
         Event::Turn(event) => turn(event, envelope),
         Event::Task(event) => task(event, envelope),
+        Event::Work(_) | Event::Workspace(_) | Event::Memory(_) => plainly(&envelope.event),
         Event::Waiting(WaitingEvent::WakeRequested(event)) => {
             format!("{} {} by wake: {}", event.message, event.disposition, event.reason)
         }
         Event::Operator(OperatorEvent::BriefCreated(event)) => {
             format!("{} {} {}: {}", event.brief, event.kind, about(&event.message), line(&event.text))
         }
+        Event::Waiting(_) | Event::Operator(_) => plainly(&envelope.event),
     }
+}
+
+/// The kind and what is filled of the body.
+fn plainly(event: &Event) -> String {
+    let mut body = serde_json::to_value(event).expect("a body is JSON");
+    fn drop_nulls(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(members) => {
+                members.retain(|_, member| !member.is_null());
+                members.values_mut().for_each(drop_nulls);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+            _ => {}
+        }
+    }
+    drop_nulls(&mut body);
+    format!("{} {body}", event.kind())
 }
 
 fn agent(event: &AgentEvent) -> String {
@@ -37,6 +57,7 @@ fn agent(event: &AgentEvent) -> String {
         AgentEvent::Stopped(event) => format!("stopped: {}", event.reason),
         AgentEvent::Paused(event) => format!("paused: {}", event.reason),
         AgentEvent::RequestAnswered(event) => format!("key {} answered {}", event.key, answer(&event.answer)),
+        _ => plainly(&Event::Agent(event.clone())),
     }
 }
 
@@ -71,6 +92,9 @@ fn turn(event: &TurnEvent, envelope: &Envelope) -> String {
             format!("attempt {} failed {}: {}", event.attempt, event.error.kind, after(&event.then, envelope.at))
         }
         TurnEvent::Entry(event) => entry(&event.entry),
+        TurnEvent::CallStarted(event) => {
+            format!("call {}/{} attempt {} boot {}", event.round, event.call, envelope.seq, event.boot.0)
+        }
         TurnEvent::Aborted(event) => format!("{} aborted {}: {}", event.run, event.mode, event.reason),
         TurnEvent::Terminal(event) => terminal(event),
     }
@@ -109,6 +133,7 @@ fn tool_result(result: &CallResult) -> String {
         }
         CallResult::Slept => "slept".into(),
         CallResult::Refused(error) => format!("refused {}", error.kind),
+        _ => serde_json::to_string(result).expect("a result is JSON"),
     }
 }
 
@@ -124,6 +149,7 @@ fn task(event: &TaskEvent, envelope: &Envelope) -> String {
         TaskEvent::Promoted(event) => format!("{} promoted", event.task),
         TaskEvent::StopRequested(event) => format!("{} to be ended: {}", event.task, event.reason),
         TaskEvent::Exited(event) => format!("{} {}, {}", event.task, event.status, ended(&event.exit)),
+        _ => plainly(&Event::Task(event.clone())),
     }
 }
 
@@ -133,6 +159,7 @@ fn ended(exit: &Exit) -> String {
         Exit::Signal(signal) => format!("signal {signal}"),
         Exit::NotStarted(reason) => format!("not started ({reason})"),
         Exit::Lost => "lost".into(),
+        Exit::Reported => "reported".into(),
     }
 }
 
@@ -142,6 +169,13 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Message(message) => message.to_string(),
         Answer::Aborted(run) => format!("aborted {run}"),
         Answer::Woken { disposition, message } => format!("{disposition} {message}"),
+        Answer::Work(id) => id.to_string(),
+        Answer::Wait(id) => id.to_string(),
+        Answer::Timer(id) => id.to_string(),
+        Answer::Trigger(id) => id.to_string(),
+        Answer::Task(id) => id.to_string(),
+        Answer::Workspace(id) => id.to_string(),
+        Answer::Notice(id) => id.to_string(),
     }
 }
 

@@ -74,7 +74,7 @@ fn a_call_that_cannot_be_read_is_refused_and_the_turn_goes_on() {
         said 1: trying (4 calls)
         result 1/0 refused unknown_tool
         result 1/1 refused invalid_tool_input
-        result 1/2 refused unknown_task
+        result 1/2 refused not_found
         task-1 requested: ls
         "#,
     );
