@@ -12,7 +12,7 @@ use crate::events::task::{Caller, CommandOutput, Exit, TaskCreateRequested};
 use crate::events::turn::{CallStarted, Entry, TurnEntry};
 use crate::fold::AgentState;
 use crate::fold::owed::{Reach, reach};
-use crate::fold::turn::{Calls, Phase, Turn};
+use crate::fold::turn::{Calls, Turn};
 use crate::words::content::excerpt;
 use crate::words::hash::Hash;
 use crate::words::id::{Boot, EventSeq, RunId, TaskId};
@@ -150,7 +150,7 @@ pub(super) fn begin(
     call: u32,
     boot: Boot,
 ) -> Result<Vec<Event>, Rejection> {
-    let (turn, calls) = under_way(state).filter(|(turn, _)| turn.run == run).ok_or(Rejection::StaleAttempt)?;
+    let (turn, calls) = state.turns.calls().filter(|(turn, _)| turn.run == run).ok_or(Rejection::StaleAttempt)?;
     let next = calls.next().filter(|_| (calls.round, calls.done) == (round, call)).ok_or(Rejection::StaleAttempt)?;
     if calls.attempt.is_some_and(|attempt| attempt.boot == boot) {
         return Err(Rejection::StaleAttempt);
@@ -169,7 +169,7 @@ pub(super) fn begin(
 
 /// Records what a call at the outside came to.
 pub(super) fn end(state: &AgentState, run: RunId, attempt: EventSeq, end: &CallEnd) -> Result<Decision, Rejection> {
-    let (turn, calls) = under_way(state).filter(|(turn, _)| turn.run == run).ok_or(Rejection::StaleAttempt)?;
+    let (turn, calls) = state.turns.calls().filter(|(turn, _)| turn.run == run).ok_or(Rejection::StaleAttempt)?;
     if calls.attempt.is_none_or(|begun| begun.seq != attempt) {
         return Err(Rejection::StaleAttempt);
     }
@@ -205,15 +205,6 @@ pub(super) fn shown(output: &CommandOutput) -> Shown {
     Shown { text: output.shown.clone(), bytes: output.bytes, cut: output.cut }
 }
 
-/// The calls under way.
-pub(super) fn under_way(state: &AgentState) -> Option<(&Turn, &Calls)> {
-    let turn = state.turns.current.as_deref()?;
-    match &turn.phase {
-        Phase::Calls(calls) => Some((turn, calls)),
-        Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
-    }
-}
-
 /// The result of the call that is next.
 pub(super) fn result(turn: &Turn, calls: &Calls, result: CallResult) -> Event {
     let entry = Entry::ToolResult { round: calls.round, call: calls.done, result };
@@ -222,7 +213,7 @@ pub(super) fn result(turn: &Turn, calls: &Calls, result: CallResult) -> Event {
 
 /// The result of the call that waits for `task`, if one does.
 pub(super) fn result_of_task(state: &AgentState, task: TaskId, outcome: CallResult) -> Option<Event> {
-    let (turn, calls) = under_way(state).filter(|(_, calls)| calls.task == Some(task))?;
+    let (turn, calls) = state.turns.calls().filter(|(_, calls)| calls.task == Some(task))?;
     Some(result(turn, calls, outcome))
 }
 

@@ -210,7 +210,7 @@ fn read(
     id: TaskId,
     shown: &Shown,
 ) -> Result<Vec<Event>, Rejection> {
-    let (turn, calls) = call::under_way(state).ok_or(Rejection::NothingToDo)?;
+    let (turn, calls) = state.turns.calls().ok_or(Rejection::NothingToDo)?;
     let asks = calls.next().is_some_and(|call| matches!(call.action, Action::TaskOutput { task, .. } if task == id));
     if (turn.run, calls.round, calls.done) != (run, round, call) || !asks {
         return Err(Rejection::StaleAttempt);

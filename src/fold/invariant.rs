@@ -88,11 +88,7 @@ fn requested(state: &AgentState) -> Option<&Requested> {
 }
 
 fn calls(state: &AgentState) -> Option<(&Turn, &Calls)> {
-    let turn = turn(state)?;
-    match &turn.phase {
-        Phase::Calls(calls) => Some((turn, calls)),
-        Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
-    }
+    state.turns.calls()
 }
 
 fn lanes_agree(state: &AgentState) -> bool {

@@ -235,6 +235,15 @@ impl Calls {
 }
 
 impl Turns {
+    /// The calls under way, with their turn.
+    pub fn calls(&self) -> Option<(&Turn, &Calls)> {
+        let turn = self.current.as_deref()?;
+        match &turn.phase {
+            Phase::Calls(calls) => Some((turn, calls)),
+            Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
+        }
+    }
+
     pub fn is_spent_on(&self, message: MessageId) -> bool {
         self.current.as_ref().is_some_and(|turn| turn.message == message)
     }

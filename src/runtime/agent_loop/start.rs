@@ -2,18 +2,20 @@
 
 use super::AgentLoop;
 use crate::context;
-use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::decide::turn::TurnCommand;
+use crate::decide::waiting::WaitingCommand;
+use crate::decide::work::WorkCommand;
+use crate::decide::{Command, Request};
 use crate::events::Cause;
 use crate::events::call::Action;
 use crate::fold::owed::Effect;
-use crate::fold::turn::Phase;
 use crate::runtime::effect::call::ModelCall;
 use crate::runtime::effect::command::{self, CommandRun};
+use crate::runtime::effect::outside::OutsideCall;
 use crate::runtime::effect::prompt;
 use crate::runtime::mail::{Mail, Outcome, What};
-use crate::words::id::{EventSeq, TaskId};
+use crate::words::id::{EventSeq, RunId, TaskId};
 use futures::FutureExt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -59,15 +61,15 @@ impl AgentLoop {
                 let command = TurnCommand::BeginCall { run, round, call, boot };
                 self.at_once(effect, Request::new(command, Cause::Run(run)));
             }
-            Effect::RunCall { .. }
-            | Effect::DeliverInput { .. }
+            Effect::RunCall { run, attempt } => self.start_call(effect, run, attempt),
+            Effect::ContinueWork { work } => self.by_runtime(effect, WorkCommand::Continue { work }),
+            Effect::Recheck => self.by_runtime(effect, WorkCommand::Recheck),
+            Effect::EndWait { wait } => self.by_runtime(effect, WaitingCommand::EndWait { wait }),
+            Effect::FireTimer { timer } => self.by_runtime(effect, WaitingCommand::FireTimer { timer }),
+            Effect::DeliverInput { .. }
             | Effect::DirectChild { .. }
             | Effect::SettleWorktree { .. }
-            | Effect::Deliver { .. }
-            | Effect::ContinueWork { .. }
-            | Effect::Recheck
-            | Effect::EndWait { .. }
-            | Effect::FireTimer { .. } => {}
+            | Effect::Deliver { .. } => {}
         }
     }
 
@@ -101,15 +103,11 @@ impl AgentLoop {
 
     fn start_reading(&mut self, effect: Effect) {
         let Effect::ReadTask { run, round, call, task } = effect else { return };
-        let tokens = self.state.turns.current.as_deref().and_then(|turn| match &turn.phase {
-            Phase::Calls(calls) => match &calls.next()?.action {
-                Action::TaskOutput { shown_tokens, .. } => Some(*shown_tokens),
-                _ => None,
-            },
-            Phase::RoundOwed | Phase::RoundRequested(_) | Phase::Finished { .. } => None,
-        });
+        let next = self.state.turns.calls().and_then(|(_, calls)| calls.next());
+        let Some(Action::TaskOutput { shown_tokens: tokens, .. }) = next.map(|call| &call.action) else { return };
+        let tokens = *tokens;
         let attempt = self.state.tasks.open.get(&task).and_then(|open| open.attempt);
-        let (shared, tokens) = (self.shared.clone(), tokens.unwrap_or_default());
+        let shared = self.shared.clone();
         let name = attempt.map(|attempt| command::run_name(&self.id, task, attempt.seq));
         self.spawn(effect, async move {
             let name = name.unwrap_or_else(|| "not-started".into());
@@ -129,6 +127,18 @@ impl AgentLoop {
             tracing::error!(agent = %self.id, %error, "the agent's home folder cannot be made");
         }
         root
+    }
+
+    fn start_call(&mut self, effect: Effect, run: RunId, attempt: EventSeq) {
+        let Some((_, calls)) = self.state.turns.calls().filter(|(turn, _)| turn.run == run) else { return };
+        let Some(action) = calls.next().map(|call| call.action.clone()) else { return };
+        let call = OutsideCall::of(&self.state, run, attempt, action);
+        self.spawn(effect, call.make(self.shared.clone()));
+    }
+
+    /// An effect that is a decision of the runtime itself.
+    fn by_runtime(&mut self, effect: Effect, command: impl Into<Command>) {
+        self.at_once(effect, Request::new(command, Cause::Runtime));
     }
 
     /// An effect that needs nothing but to be decided.

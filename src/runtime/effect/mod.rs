@@ -3,7 +3,9 @@
 //! - [`prompt`]: reads what a prompt is made of
 //! - [`call`]: one model call
 //! - [`command`]: one managed command, launched or found again
+//! - [`outside`]: one tool call that needs the outside
 
 pub(super) mod call;
 pub(super) mod command;
+pub(super) mod outside;
 pub(super) mod prompt;
