@@ -12,8 +12,10 @@ use super::settings::Settings;
 use super::source::Source;
 use crate::decide::Request;
 use crate::decide::agent::{AgentCommand, NewAgent};
+use crate::decide::workspace::WorkspaceCommand;
 use crate::events::Cause;
 use crate::events::agent::Role;
+use crate::events::workspace::Projection;
 use crate::fold::AgentState;
 use crate::fold::row::RecordKind;
 use crate::ledger::blob::Blobs;
@@ -155,11 +157,32 @@ impl Host {
     async fn create_default_agent(&self) -> Result<(), SubmitError> {
         let agent_id = self.handle.settings().default_agent.clone();
         if self.handle.exists(&agent_id)? {
-            return Ok(());
+            return self.open_workspace(&agent_id).await;
         }
         let new = NewAgent { agent_id: agent_id.clone(), role: Role::Default, template: None };
         let request = Request::new(AgentCommand::Create(new), Cause::Runtime);
-        self.handle.submit(&agent_id, request, Vec::new()).await.map(|_| ())
+        self.handle.submit(&agent_id, request, Vec::new()).await?;
+        self.open_workspace(&agent_id).await
+    }
+
+    /// The workspace that holon was started with is attached to the default agent, which works there unless it has
+    /// chosen another place since.
+    async fn open_workspace(&self, agent: &AgentId) -> Result<(), SubmitError> {
+        let workspace = &self.handle.settings().workspace;
+        let Ok(root) = super::effect::workspace::resolve(workspace) else {
+            tracing::warn!(workspace = %workspace.display(), "the workspace is not there");
+            return Ok(());
+        };
+        let anchor = root.to_string_lossy().into_owned();
+        let known = anchor.clone();
+        let takes_it =
+            move |state: &AgentState| state.workspaces.at(&known).is_none() && state.agent.lifecycle.admits();
+        if !self.handle.read(agent, takes_it).await? {
+            return Ok(());
+        }
+        let projection = Projection::CanonicalRoot;
+        let request = Request::new(WorkspaceCommand::Attach { anchor, projection }, Cause::Runtime);
+        self.handle.submit(agent, request, Vec::new()).await.map(|_| ())
     }
 }
 

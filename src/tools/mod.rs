@@ -8,6 +8,7 @@ pub mod result;
 mod task;
 pub mod view;
 mod waiting;
+mod workspace;
 
 use crate::context::request::{RawCall, ToolSchema};
 use crate::decide::profile::{Family, grants};
@@ -34,7 +35,7 @@ pub struct Tool {
 }
 
 /// Every tool there is, plane by plane, in the order in which a model sees them.
-pub const PLANES: &[&[Tool]] = &[task::TOOLS, waiting::TOOLS];
+pub const PLANES: &[&[Tool]] = &[task::TOOLS, waiting::TOOLS, workspace::TOOLS];
 
 fn catalogue() -> impl Iterator<Item = &'static Tool> {
     PLANES.iter().flat_map(|tools| tools.iter())

@@ -125,6 +125,12 @@ pub const WAITS_MAX: usize = 512;
 pub const WORKSPACES_MAX: usize = 64;
 /// A path, as the ledger holds it.
 pub const PATH_BYTES_MAX: usize = 4 * 1024;
+/// Lines of a file that a call reads when it does not say, and at most.
+pub const FILE_LINES_DEFAULT: u32 = 2_000;
+pub const FILE_LINES_MAX: u32 = 20_000;
+/// Matches that a search shows when it is not told, and at most.
+pub const SEARCH_MATCHES_DEFAULT: u32 = 200;
+pub const SEARCH_MATCHES_MAX: u32 = 2_000;
 /// One guidance file.
 pub const GUIDANCE_BYTES_MAX: usize = 64 * 1024;
 

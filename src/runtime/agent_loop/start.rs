@@ -13,22 +13,25 @@ use crate::fold::owed::Effect;
 use crate::runtime::effect::call::ModelCall;
 use crate::runtime::effect::command::{self, CommandRun};
 use crate::runtime::effect::outside::OutsideCall;
-use crate::runtime::effect::prompt;
+use crate::runtime::effect::{guidance, prompt, workspace};
 use crate::runtime::mail::{Mail, Outcome, What};
 use crate::words::id::{EventSeq, RunId, TaskId};
 use futures::FutureExt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 
 impl AgentLoop {
     pub(super) fn start(&mut self, effect: Effect) {
         let (shared, boot) = (self.shared.clone(), self.shared.boot);
         match effect {
             Effect::StartTurn => {
-                let policy = shared.settings.policy();
-                let guidance = Vec::new();
-                self.at_once(effect, Request::new(TurnCommand::Start { policy, guidance }, Cause::Runtime));
+                let reading = guidance::Reading::of(&shared, &self.state);
+                self.spawn(effect, async move {
+                    let policy = shared.settings.policy();
+                    let (guidance, blobs) = reading.read(&shared).await;
+                    let request = Request::new(TurnCommand::Start { policy, guidance }, Cause::Runtime);
+                    What::Command { request, blobs }
+                });
             }
             Effect::BeginAttempt { run, .. } => {
                 self.at_once(effect, Request::new(TurnCommand::Attempt { run, boot }, Cause::Run(run)));
@@ -82,9 +85,9 @@ impl AgentLoop {
     }
 
     fn start_run(&mut self, effect: Effect, id: TaskId, attempt: EventSeq) {
-        let root = self.execution_root();
+        let place = workspace::place(&self.shared, &self.state);
         let Some(task) = self.state.tasks.open.get(&id) else { return };
-        if let Some(run) = CommandRun::of(&self.id, id, task, attempt, root) {
+        if let Some(run) = CommandRun::of(&self.id, id, task, attempt, place) {
             // A command that ran before this boot has no place: it is followed all the same.
             self.spawn(effect, run.run(self.shared.clone()));
         }
@@ -115,18 +118,6 @@ impl AgentLoop {
             let command = TaskCommand::Read { run, round, call, task, shown };
             What::Command { request: Request::new(command, Cause::Run(run)), blobs }
         });
-    }
-
-    /// The default agent works in the workspace, every other in its home folder.
-    fn execution_root(&self) -> PathBuf {
-        if self.id == self.shared.settings.default_agent {
-            return self.shared.settings.workspace.clone();
-        }
-        let root = self.shared.agents_folder.join(self.id.as_str());
-        if let Err(error) = std::fs::create_dir_all(&root) {
-            tracing::error!(agent = %self.id, %error, "the agent's home folder cannot be made");
-        }
-        root
     }
 
     fn start_call(&mut self, effect: Effect, run: RunId, attempt: EventSeq) {

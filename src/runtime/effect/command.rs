@@ -6,13 +6,14 @@ use crate::events::Cause;
 use crate::events::call::Shown;
 use crate::events::task::{CommandOutput, CommandSpec, Exit, Kept};
 use crate::fold::task::Task;
+use crate::runtime::effect::workspace::Place;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
 use crate::runtime::process::{Ended, Excerpt, Found, LaunchError, Running, Spec, command_environment, of_the_daemon};
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
 use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A command under way, as the state describes it.
@@ -24,7 +25,7 @@ pub(in crate::runtime) struct CommandRun {
     boot: Boot,
     spec: CommandSpec,
     shown_bytes_max: usize,
-    root: PathBuf,
+    place: Place,
 }
 
 /// The name of a command's run folder.
@@ -40,8 +41,8 @@ pub(in crate::runtime) fn parse_run_name(name: &str) -> Option<(AgentId, TaskId)
 }
 
 impl CommandRun {
-    /// The run of `task` that `attempt` names. `root`: the agent's execution root.
-    pub(crate) fn of(agent: &AgentId, id: TaskId, task: &Task, attempt: EventSeq, root: PathBuf) -> Option<Self> {
+    /// The run of `task` that `attempt` names. `place`: where the agent works.
+    pub(crate) fn of(agent: &AgentId, id: TaskId, task: &Task, attempt: EventSeq, place: Place) -> Option<Self> {
         let begun = task.attempt.filter(|begun| begun.seq == attempt)?;
         let request = task.command()?;
         Some(Self {
@@ -51,7 +52,7 @@ impl CommandRun {
             boot: begun.boot,
             spec: request.spec.clone(),
             shown_bytes_max: shown_bytes_max(request.shown_tokens),
-            root,
+            place,
         })
     }
 
@@ -94,7 +95,7 @@ impl CommandRun {
     }
 
     fn launch(&self, shared: &Arc<Shared>) -> Result<Running, Exit> {
-        let workdir = self.workdir().map_err(|reason| not_started(&reason))?;
+        let workdir = self.place.folder(self.spec.workdir.as_deref()).map_err(|reason| not_started(&reason))?;
         let configured = &shared.settings.command_environment;
         let spec = Spec {
             attempt: self.attempt,
@@ -111,17 +112,6 @@ impl CommandRun {
             LaunchError::Unheld(_) => self.unknown(&error),
             LaunchError::Folder(_) | LaunchError::Spawn { .. } => not_started(&error.to_string()),
         })
-    }
-
-    /// Inside the execution root, symlinks followed.
-    fn workdir(&self) -> Result<PathBuf, String> {
-        let resolve = |path: &Path| {
-            path.canonicalize().map_err(|error| format!("the working folder {}: {error}", path.display()))
-        };
-        let root = resolve(&self.root)?;
-        let Some(workdir) = &self.spec.workdir else { return Ok(root) };
-        let workdir = resolve(&root.join(workdir))?;
-        if workdir.starts_with(&root) { Ok(workdir) } else { Err("workdir is outside the execution root".into()) }
     }
 
     fn begin_again(&self, shared: &Shared) -> What {

@@ -3,9 +3,13 @@
 //! - [`prompt`]: reads what a prompt is made of
 //! - [`call`]: one model call
 //! - [`command`]: one managed command, launched or found again
+//! - [`guidance`]: the AGENTS.md files that a turn begins with
 //! - [`outside`]: one tool call that needs the outside
+//! - [`workspace`]: where an agent works
 
 pub(super) mod call;
 pub(super) mod command;
+pub(super) mod guidance;
 pub(super) mod outside;
 pub(super) mod prompt;
+pub(super) mod workspace;
