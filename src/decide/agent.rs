@@ -3,17 +3,18 @@
 use super::{Decision, Rejection, turn};
 use crate::events::Event;
 use crate::events::agent::{
-    AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer, Ownership, Preset, Role, Visibility,
+    AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer,
+    DelegationReported, OutboxDelivered, Ownership, Preset, Role, Visibility,
 };
-use crate::events::call::{CallResult, SpawnRequest};
-use crate::events::task::TaskStopRequested;
-use crate::events::turn::AbortMode;
-use crate::events::workspace::Worktree;
+use crate::events::queue::{MessageOutcome, MessageSettled};
+use crate::events::task::{TaskStatus, TaskStopRequested};
+use crate::events::turn::{AbortMode, TurnOutcome};
+use crate::events::waiting::TriggerRevoked;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
-use crate::fold::turn::Turn;
+use crate::fold::posture::{PostureKind, posture};
 use crate::words::content::Content;
-use crate::words::id::{AgentId, EventSeq, RunId};
+use crate::words::id::{AgentId, EventSeq, MessageId, RunId, TriggerId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +46,8 @@ pub struct NewAgent {
 pub(super) fn decide(state: &AgentState, command: &AgentCommand) -> Result<Decision, Rejection> {
     match command {
         AgentCommand::Create(new) => create(state, new),
-        AgentCommand::Start => Ok(Decision::of(start(state))),
-        AgentCommand::Stop => Ok(Decision::of(stop(state))),
+        AgentCommand::Start => start(state),
+        AgentCommand::Stop => stop(state),
         AgentCommand::Archive => archive(state),
         AgentCommand::Delivered { entry } => delivered(state, *entry),
         AgentCommand::Abort { run, mode } => abort(state, *run, *mode),
@@ -55,6 +56,9 @@ pub(super) fn decide(state: &AgentState, command: &AgentCommand) -> Result<Decis
 
 /// The same request again changes nothing; another one under the same id is refused (wire, Differences).
 fn create(state: &AgentState, new: &NewAgent) -> Result<Decision, Rejection> {
+    if matches!(state.agent.lifecycle, Lifecycle::Archiving | Lifecycle::Archived) {
+        return Err(Rejection::AgentArchived);
+    }
     if state.is_born() {
         let same = state.agent.template == new.template && state.agent.preset == Preset::PublicNamed;
         return if same { Ok(Decision::default()) } else { Err(Rejection::AgentExists) };
@@ -73,53 +77,99 @@ fn create(state: &AgentState, new: &NewAgent) -> Result<Decision, Rejection> {
     Ok(Decision::of(vec![created.into()]))
 }
 
-/// A child that is ready to be born: where it works and what it inherits are settled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewChild {
-    pub request: SpawnRequest,
-    /// The view of this agent's context, for a fork.
-    pub view: Option<Content>,
-    /// Where it works, if not at its own home: the resolved root.
-    pub execution_root: Option<String>,
-    /// For `worktree`.
-    pub worktree: Option<Worktree>,
-}
-
-/// Bears a child: the parent's events and the birth are one append (architecture 19).
-pub(super) fn spawn(_state: &AgentState, _turn: &Turn, _child: &NewChild) -> Result<(Decision, CallResult), Rejection> {
-    Err(Rejection::NothingToDo)
-}
-
-/// What an agent between turns leads to by itself: its report, or its end.
-pub(super) fn follow_up(_state: &AgentState) -> Vec<Event> {
-    Vec::new()
-}
-
-fn archive(_state: &AgentState) -> Result<Decision, Rejection> {
-    Err(Rejection::NothingToDo)
-}
-
-fn delivered(_state: &AgentState, _entry: EventSeq) -> Result<Decision, Rejection> {
-    Err(Rejection::NothingToDo)
-}
-
-fn start(state: &AgentState) -> Vec<Event> {
+/// The agent is to end: its run is aborted, its commands and children are ended, its messages put aside, and its
+/// capabilities revoked. It is sealed once nothing is open.
+fn archive(state: &AgentState) -> Result<Decision, Rejection> {
     match state.agent.lifecycle {
-        Lifecycle::Paused | Lifecycle::Stopped => vec![AgentStarted {}.into()],
-        Lifecycle::Active | Lifecycle::Unborn | Lifecycle::Archiving | Lifecycle::Archived => Vec::new(),
+        Lifecycle::Archiving | Lifecycle::Archived => Ok(Decision::default()),
+        Lifecycle::Unborn => Err(Rejection::UnknownAgent),
+        Lifecycle::Active | Lifecycle::Paused | Lifecycle::Stopped => Ok(Decision::of(to_end(state, "operator"))),
     }
 }
 
-/// Stopping aborts the run and interrupts every command; the queue and all records stay (semantics 1).
-fn stop(state: &AgentState) -> Vec<Event> {
-    if !state.agent.lifecycle.admits() {
-        return Vec::new();
+fn to_end(state: &AgentState, reason: &str) -> Vec<Event> {
+    let mut events = turn::abort(state, AbortMode::Stop, "agent_archived");
+    let open = state.tasks.open.iter().filter(|(_, task)| task.stopping.is_none());
+    events.extend(open.map(|(id, _)| stop_task(*id, "agent_archived")));
+    let put_aside = |message: &MessageId| {
+        let outcome = MessageOutcome::Dropped("agent_archived".into());
+        MessageSettled { message: *message, outcome }.into()
+    };
+    events.extend(state.queue.waiting.keys().map(put_aside));
+    let revoked = |trigger: &TriggerId| TriggerRevoked { trigger: *trigger, reason: "agent_archived".into() }.into();
+    events.extend(state.waiting.triggers.keys().map(revoked));
+    events.push(AgentArchiveRequested { reason: reason.to_owned() }.into());
+    events
+}
+
+/// The supervisor has it. Told twice, it is delivered once.
+fn delivered(state: &AgentState, entry: EventSeq) -> Result<Decision, Rejection> {
+    let owed = state.outbox.owed.contains_key(&entry);
+    Ok(Decision::of(if owed { vec![OutboxDelivered { entry }.into()] } else { Vec::new() }))
+}
+
+/// What an agent between turns leads to by itself: a delegation that has come to rest is reported, an agent whose
+/// report was taken ends, and one that is to end does so once nothing is open.
+pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
+    match state.agent.lifecycle {
+        Lifecycle::Archiving if is_closed(state) => vec![AgentArchived {}.into()],
+        Lifecycle::Active if state.agent.is_supervised() && state.outbox.report.is_none() => report(state),
+        Lifecycle::Active | Lifecycle::Paused | Lifecycle::Stopped if is_reported(state) => {
+            to_end(state, "delegation_ended")
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_closed(state: &AgentState) -> bool {
+    state.turns.current.is_none()
+        && state.tasks.open.is_empty()
+        && state.outbox.owed.is_empty()
+        && state.workspaces.worktrees.is_empty()
+}
+
+fn is_reported(state: &AgentState) -> bool {
+    state.outbox.report.is_some() && state.outbox.owed.is_empty()
+}
+
+/// The result is the brief of the turn after which nothing was left to do, or of the one that failed (semantics 1).
+fn report(state: &AgentState) -> Vec<Event> {
+    let Some(turn) = &state.turns.last_ended else { return Vec::new() };
+    let kind = posture(state).kind;
+    let status = match turn.outcome {
+        TurnOutcome::Failed if kind != PostureKind::HasQueuedInput => TaskStatus::Failed,
+        TurnOutcome::Completed if kind == PostureKind::Idle => TaskStatus::Completed,
+        TurnOutcome::Aborted if kind == PostureKind::Idle => TaskStatus::Cancelled,
+        TurnOutcome::Interrupted if kind == PostureKind::Idle => TaskStatus::Interrupted,
+        TurnOutcome::Failed | TurnOutcome::Completed | TurnOutcome::Aborted | TurnOutcome::Interrupted => {
+            return Vec::new();
+        }
+    };
+    let report = turn.answer.clone().unwrap_or_else(|| Content::from("(The last turn left no brief.)"));
+    vec![DelegationReported { status, run: Some(turn.run), report }.into()]
+}
+
+fn start(state: &AgentState) -> Result<Decision, Rejection> {
+    match state.agent.lifecycle {
+        Lifecycle::Paused | Lifecycle::Stopped => Ok(Decision::of(vec![AgentStarted {}.into()])),
+        Lifecycle::Active | Lifecycle::Unborn => Ok(Decision::default()),
+        Lifecycle::Archiving | Lifecycle::Archived => Err(Rejection::AgentArchived),
+    }
+}
+
+/// Stopping aborts the run and interrupts every command; the queue and all records stay, and children are paused with
+/// their handles (semantics 1).
+fn stop(state: &AgentState) -> Result<Decision, Rejection> {
+    match state.agent.lifecycle {
+        Lifecycle::Archiving | Lifecycle::Archived => return Err(Rejection::AgentArchived),
+        Lifecycle::Stopped | Lifecycle::Unborn => return Ok(Decision::default()),
+        Lifecycle::Active | Lifecycle::Paused => {}
     }
     let mut events = turn::abort(state, AbortMode::Stop, "agent_stopped");
-    let open = state.tasks.open.iter().filter(|(_, task)| task.stopping.is_none());
-    events.extend(open.map(|(id, _)| stop_task(*id, "agent_stopped")));
+    let commands = state.tasks.open.iter().filter(|(_, task)| task.stopping.is_none() && task.command().is_some());
+    events.extend(commands.map(|(id, _)| stop_task(*id, "agent_stopped")));
     events.push(AgentStopped { reason: "operator".into() }.into());
-    events
+    Ok(Decision::of(events))
 }
 
 fn abort(state: &AgentState, run: Option<RunId>, mode: AbortMode) -> Result<Decision, Rejection> {

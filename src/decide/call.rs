@@ -3,9 +3,9 @@
 //! A call of the control plane is decided here and commits with its effect and its result (architecture 12). One that
 //! needs the outside is begun under an attempt first, and ends with what the runtime brings back.
 
+use super::birth::{self, NewChild};
 use super::profile::{self, Family};
-use super::{Decision, Rejection, memory, operator, queue, task, waiting, work, workspace};
-use crate::decide::agent::{self, NewChild};
+use super::{Decision, Rejection, memory, operator, queue, task, timer, trigger, waiting, work, workspace};
 use crate::events::Event;
 use crate::events::call::{Action, Call, CallError, CallResult, ExecRequest, Shown};
 use crate::events::task::{Caller, CommandOutput, Exit, TaskCreateRequested};
@@ -89,12 +89,13 @@ fn here(state: &AgentState, turn: &Turn, calls: &Calls, call: &Call) -> Option<C
             waiting::wait_for(state, turn, &new)
         }
         Action::CreateTimer { duration_ms, interval_ms, summary } => {
-            waiting::set_timer(state, *duration_ms, *interval_ms, summary.as_deref(), turn.work)
+            timer::set(state, *duration_ms, *interval_ms, summary.as_deref(), turn.work)
                 .map(|(events, timer)| (events, CallResult::TimerSet { timer }))
         }
-        Action::CancelTimer { timer } => waiting::cancel_timer(state, *timer, "agent")
-            .map(|events| (events, CallResult::TimerCancelled { timer: *timer })),
-        Action::CancelTrigger { trigger } => waiting::revoke_trigger(state, *trigger, "agent")
+        Action::CancelTimer { timer } => {
+            timer::cancel(state, *timer, "agent").map(|events| (events, CallResult::TimerCancelled { timer: *timer }))
+        }
+        Action::CancelTrigger { trigger } => trigger::revoke(state, *trigger, "agent")
             .map(|events| (events, CallResult::TriggerRevoked { trigger: *trigger })),
         Action::CreateWork { change, focus } => work::create_called(state, change, *focus),
         Action::UpdateWork { work, change } => work::update_called(state, *work, change),
@@ -175,11 +176,9 @@ pub(super) fn end(state: &AgentState, run: RunId, attempt: EventSeq, end: &CallE
     }
     let ended = match end {
         CallEnd::Result(outcome) => Ok((Decision::default(), outcome.clone())),
-        CallEnd::Child(child) => agent::spawn(state, turn, child),
+        CallEnd::Child(child) => birth::spawn(state, turn, child),
         CallEnd::Workspace(resolved) => workspace::enter_called(state, resolved).map(plain),
-        CallEnd::Trigger { token_hash, file } => {
-            waiting::create_trigger_called(state, calls, *token_hash, file).map(plain)
-        }
+        CallEnd::Trigger { token_hash, file } => trigger::create_called(state, calls, *token_hash, file).map(plain),
     };
     let (mut decision, answer) =
         ended.unwrap_or_else(|rejection| (Decision::default(), CallResult::Refused(refusal(&rejection))));

@@ -5,6 +5,7 @@
 //! of the clock.
 
 pub mod agent;
+pub mod birth;
 pub mod call;
 pub mod memory;
 pub mod operator;
@@ -13,6 +14,8 @@ pub mod profile;
 pub mod queue;
 pub mod schedule;
 pub mod task;
+mod timer;
+pub mod trigger;
 pub mod turn;
 pub mod waiting;
 pub mod work;
@@ -87,6 +90,8 @@ pub enum Rejection {
     Ended { what: &'static str, id: String },
     #[error("there are {max} {what} already, which is the most there may be")]
     TooMany { what: &'static str, max: usize },
+    #[error("the capability is not valid")]
+    NoCapability,
     #[error("the message is not waiting")]
     MessageNotWaiting,
     #[error("messages of kind {kind} do not come from such an origin")]
@@ -117,6 +122,7 @@ impl Rejection {
             Self::Unknown { .. } => "not_found",
             Self::Ended { .. } => "has_ended",
             Self::TooMany { .. } => "too_many",
+            Self::NoCapability => "invalid_callback",
             Self::MessageNotWaiting => "message_not_waiting",
             Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
             Self::Invalid { .. } => "invalid_field",

@@ -1,5 +1,6 @@
 //! The queue plane: taking messages in.
 
+use super::waiting::{self, News};
 use super::{Decision, Rejection, policy};
 use crate::events::Event;
 use crate::events::agent::Answer;
@@ -7,10 +8,11 @@ use crate::events::queue::{
     Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
     Trust,
 };
+use crate::events::waiting::WaitTrigger;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::words::content::Content;
-use crate::words::id::{MessageId, WorkId};
+use crate::words::id::{AgentId, MessageId, WorkId};
 use crate::words::limit::{
     MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_MESSAGES_MAX,
 };
@@ -42,13 +44,14 @@ pub struct NewMessage {
 
 pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decision, Rejection> {
     match command {
-        QueueCommand::Enqueue(new) => enqueue(state, new),
+        QueueCommand::Enqueue(new) => enqueue(state, new, None),
         QueueCommand::Drop { message, reason } => put_aside(state, *message, reason),
     }
 }
 
-/// Outside ingress: bounded, and refused by a stopped agent.
-fn enqueue(state: &AgentState, new: &NewMessage) -> Result<Decision, Rejection> {
+/// Outside ingress: bounded, and refused by a stopped agent. It ends the waits for such news, and is about their work
+/// and the work that it is bound to.
+pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>) -> Result<Decision, Rejection> {
     admits(state)?;
     if !policy::allows(&new.origin, new.kind) {
         return Err(Rejection::KindOriginMismatch { kind: new.kind.name() });
@@ -62,6 +65,8 @@ fn enqueue(state: &AgentState, new: &NewMessage) -> Result<Decision, Rejection> 
         return Err(Rejection::QueueFull { waiting });
     }
     let message = state.queue.last.next();
+    let ended = news(&new.origin, work).map(|news| waiting::ended_by(state, &news)).unwrap_or_default();
+    let about = work.map(Subject::Work).into_iter().chain(waiting::subjects(&ended)).collect();
     let event = MessageEnqueued {
         message,
         lane: new.lane.unwrap_or_else(|| policy::lane(new.kind)),
@@ -72,22 +77,42 @@ fn enqueue(state: &AgentState, new: &NewMessage) -> Result<Decision, Rejection> 
         admission: new.admission,
         body_type: new.body_type,
         body: new.body.clone(),
-        about: Vec::new(),
+        about,
         metadata: new.metadata.clone(),
         correlation_id: new.correlation_id.clone(),
         causation_id: new.causation_id.clone(),
         provided_trust: new.provided_trust,
     };
-    Ok(Decision::answering(vec![event.into()], Answer::Message(message)))
+    let mut events = vec![event.into()];
+    events.extend(waiting::triggered(&ended, &WaitTrigger::Message(message)));
+    Ok(Decision::answering(events, Answer::Message(message)))
 }
 
-/// A message of the agent to itself.
+/// What a message of this origin is news of.
+fn news(origin: &Origin, work: Option<WorkId>) -> Option<News> {
+    match origin {
+        Origin::Operator { .. } => Some(News::Operator),
+        Origin::Channel { .. } | Origin::Webhook { .. } | Origin::Callback { .. } => Some(News::External(work)),
+        Origin::Timer { .. } | Origin::System { .. } | Origin::Task { .. } => None,
+    }
+}
+
+/// A message of the agent to itself, about the work it was on.
 pub(super) fn enqueue_to_self(
-    _state: &AgentState,
-    _text: &Content,
-    _work: Option<WorkId>,
+    state: &AgentState,
+    text: &Content,
+    work: Option<WorkId>,
 ) -> Result<(Event, MessageId), Rejection> {
-    Err(Rejection::NothingToDo)
+    let waiting = state.queue.waiting.len();
+    if waiting >= QUEUE_MESSAGES_MAX || state.queue.body_bytes + text.bytes() > QUEUE_BODY_BYTES_MAX {
+        return Err(Rejection::QueueFull { waiting });
+    }
+    let about = work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
+    let origin = Origin::System { subsystem: "self".into() };
+    let (kind, surface) = (MessageKind::InternalFollowup, Surface::RuntimeSystem);
+    let (message, event) =
+        owed(state, kind, Some(Lane::Normal), origin, surface, text.clone(), about.into_iter().collect());
+    Ok((event, message))
 }
 
 fn check_bounds(new: &NewMessage) -> Result<(), Rejection> {
@@ -147,10 +172,18 @@ fn put_aside(state: &AgentState, message: MessageId, reason: &str) -> Result<Dec
     Ok(Decision::of(vec![MessageSettled { message, outcome }.into()]))
 }
 
-/// A message that the runtime itself owes: always taken, bounded by the record that owes it.
+/// The first message of an agent that is born.
+pub(super) fn opening(origin: Origin, surface: Surface, body: Content) -> Event {
+    let unborn = AgentState::unborn(AgentId::parse("unborn").expect("a valid id"));
+    owed(&unborn, MessageKind::InternalFollowup, None, origin, surface, body, Vec::new()).1
+}
+
+/// A message that the runtime itself owes: always taken, bounded by the record that owes it. `lane`: where it is not
+/// the usual one of its kind.
 pub(super) fn owed(
     state: &AgentState,
     kind: MessageKind,
+    lane: Option<Lane>,
     origin: Origin,
     surface: Surface,
     body: Content,
@@ -160,7 +193,7 @@ pub(super) fn owed(
     let message = state.queue.last.next();
     let event = MessageEnqueued {
         message,
-        lane: policy::lane(kind),
+        lane: lane.unwrap_or_else(|| policy::lane(kind)),
         kind,
         trust: policy::trust(&origin),
         origin,

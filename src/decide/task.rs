@@ -2,17 +2,24 @@
 
 use super::call::Called;
 use super::queue::owed;
+use super::waiting::{self, News};
 use super::{Decision, Rejection, call};
 use crate::events::Event;
 use crate::events::call::{Action, CallResult, Shown};
 use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
-use crate::events::task::{ChildLifecycle, CommandOutput, Exit, TaskExited, TaskPromoted, TaskStarted, TaskStatus};
+use crate::events::task::{
+    ChildDirected, ChildLifecycle, CommandOutput, Exit, TaskExited, TaskInputDelivered, TaskInputRequested,
+    TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
+};
+use crate::events::waiting::WaitTrigger;
 use crate::fold::AgentState;
+use crate::fold::agent::Lifecycle;
 use crate::fold::task::{Attempt, Task};
 use crate::fold::turn::Turn;
+use crate::fold::waiting::Wait;
 use crate::words::content::{Content, excerpt, quoted};
-use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId};
-use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX};
+use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId};
+use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX, TASK_INPUTS_MAX};
 use serde::{Deserialize, Serialize};
 
 /// Why a command never ran that was to be ended before it began.
@@ -71,8 +78,6 @@ pub enum TaskCommand {
     TakeNotice {
         task: TaskId,
         child: AgentId,
-        /// The child's event that says it.
-        entry: EventSeq,
         text: Content,
     },
     /// The child is what it was directed to be; one that is archived has ended with that.
@@ -95,7 +100,7 @@ pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decisi
         TaskCommand::Input { task, text } => input(state, *task, text)?.0,
         TaskCommand::InputDelivered { task, entry } => input_delivered(state, *task, *entry)?,
         TaskCommand::TakeReport { task, child, status, report } => take_report(state, *task, child, *status, report)?,
-        TaskCommand::TakeNotice { task, child, entry, text } => take_notice(state, *task, child, *entry, text)?,
+        TaskCommand::TakeNotice { task, child, text } => take_notice(state, *task, child, text)?,
         TaskCommand::ChildDirected { task, lifecycle } => child_directed(state, *task, *lifecycle)?,
     };
     Ok(Decision::of(events))
@@ -128,7 +133,8 @@ fn start(state: &AgentState, id: TaskId, boot: Boot, replaces: Option<EventSeq>)
 
 /// The end of a command that was stopped before it began: there is nothing to be ended, and nothing is to begin.
 pub(super) fn stopped_unbegun(state: &AgentState) -> Vec<Event> {
-    let mut unbegun = state.tasks.open.iter().filter(|(_, task)| task.stopping.is_some() && task.attempt.is_none());
+    let is_unbegun = |task: &Task| task.stopping.is_some() && task.attempt.is_none() && task.command().is_some();
+    let mut unbegun = state.tasks.open.iter().filter(|(_, task)| is_unbegun(task));
     unbegun.next().map(|(id, task)| never_ran(state, *id, task, STOPPED)).unwrap_or_default()
 }
 
@@ -146,7 +152,18 @@ fn exited(
     duration_ms: u64,
     output: &CommandOutput,
 ) -> Vec<Event> {
-    let status = status(task, exit);
+    ended(state, id, task, status(task, exit), exit, duration_ms, output)
+}
+
+fn ended(
+    state: &AgentState,
+    id: TaskId,
+    task: &Task,
+    status: TaskStatus,
+    exit: &Exit,
+    duration_ms: u64,
+    output: &CommandOutput,
+) -> Vec<Event> {
     let event = TaskExited {
         task: id,
         attempt: task.attempt.map(|attempt| attempt.seq),
@@ -154,18 +171,31 @@ fn exited(
         exit: exit.clone(),
         output: output.clone(),
     };
+    let waits = waiting::ended_by(state, &News::Task(id));
     let mut events = vec![event.into()];
+    events.extend(waiting::triggered(&waits, &WaitTrigger::Task(id)));
     if let Some(result) = call::foreground_result(state, id, exit, duration_ms, output) {
         events.push(result);
-    } else if !task.in_foreground() {
-        events.push(result_message(state, id, task, status, exit, output));
+    } else if !task.in_foreground() && state.agent.lifecycle != Lifecycle::Archiving {
+        let about = about(state, id, task, &waits);
+        events.push(result_message(state, id, task, status, exit, output, about));
     }
     events
 }
 
+/// A task's result is about the task, the waits that it ends, and the work that it serves.
+fn about(state: &AgentState, id: TaskId, task: &Task, ended: &[(WaitId, &Wait)]) -> Vec<Subject> {
+    let served = task.work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
+    let waits = waiting::subjects(ended);
+    let served = served.filter(|work| !waits.contains(work));
+    [Subject::Task(id)].into_iter().chain(waits).chain(served).collect()
+}
+
 fn status(task: &Task, exit: &Exit) -> TaskStatus {
     match (exit, task.stopping.as_deref()) {
-        (Exit::Lost, _) | (Exit::Signal(_) | Exit::NotStarted(_), Some("agent_stopped")) => TaskStatus::Interrupted,
+        (Exit::Lost, _) | (Exit::Signal(_) | Exit::NotStarted(_), Some("agent_stopped" | "agent_archived")) => {
+            TaskStatus::Interrupted
+        }
         (Exit::Code(0) | Exit::Reported, _) => TaskStatus::Completed,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), Some(_)) => TaskStatus::Cancelled,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), None) => TaskStatus::Failed,
@@ -179,6 +209,7 @@ fn result_message(
     status: TaskStatus,
     exit: &Exit,
     output: &CommandOutput,
+    about: Vec<Subject>,
 ) -> Event {
     let end = match exit {
         Exit::Code(code) => format!("exit code {code}"),
@@ -190,8 +221,8 @@ fn result_message(
     let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
     let shown = quoted(excerpt(output.shown.excerpt(), EXCERPT_BYTES_MAX));
     let text = format!("{id} ({summary}) {status}, {end}. Output of {} bytes begins:\n{shown}", output.bytes);
-    let (origin, about) = (Origin::Task { task: id }, vec![Subject::Task(id)]);
-    owed(state, MessageKind::TaskResult, origin, Surface::TaskRejoin, Content::from(text.as_str()), about).1
+    let origin = Origin::Task { task: id };
+    owed(state, MessageKind::TaskResult, None, origin, Surface::TaskRejoin, Content::from(text.as_str()), about).1
 }
 
 fn promote(state: &AgentState, id: TaskId, attempt: EventSeq, shown: &Shown) -> Result<Vec<Event>, Rejection> {
@@ -238,43 +269,93 @@ pub(super) fn output_of_ended(state: &AgentState, turn: &Turn, task: TaskId) -> 
 }
 
 /// Ends a task for a call.
-pub(super) fn stop_called(_state: &AgentState, _task: TaskId) -> Called {
-    Err(Rejection::NothingToDo)
+pub(super) fn stop_called(state: &AgentState, task: TaskId) -> Called {
+    let events = stop(state, task, "stopped_by_agent")?;
+    Ok((events, CallResult::TaskStop { task, status: TaskStatus::Cancelling }))
 }
 
-fn stop(_state: &AgentState, _task: TaskId, _reason: &str) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+fn stop(state: &AgentState, task: TaskId, reason: &str) -> Result<Vec<Event>, Rejection> {
+    let open = named(state, task)?;
+    if open.stopping.is_some() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![TaskStopRequested { task, reason: excerpt(reason, EXCERPT_BYTES_MAX).to_owned() }.into()])
+}
+
+/// An open task, or why there is none of that name.
+fn named(state: &AgentState, task: TaskId) -> Result<&Task, Rejection> {
+    let (what, id) = ("task", task.to_string());
+    match state.tasks.open.get(&task) {
+        Some(open) => Ok(open),
+        None if task.0 > 0 && task <= state.tasks.last => Err(Rejection::Ended { what, id }),
+        None => Err(Rejection::Unknown { what, id }),
+    }
 }
 
 /// Text for a task's standard input, or for its child; it is owed until it was taken in.
-pub(super) fn input(_state: &AgentState, _task: TaskId, _text: &Content) -> Called {
-    Err(Rejection::NothingToDo)
+pub(super) fn input(state: &AgentState, task: TaskId, text: &Content) -> Called {
+    let open = named(state, task)?;
+    let invalid = |field, reason: String| Err(Rejection::Invalid { field, reason });
+    if open.command().is_some_and(|request| !request.spec.accepts_input) {
+        return invalid("task_id", "takes no input: it was not started with accepts_input".into());
+    }
+    if open.stopping.is_some() {
+        return invalid("task_id", "is being ended".into());
+    }
+    if text.bytes() == 0 || text.bytes() > TASK_INPUT_BYTES_MAX {
+        return invalid("text", format!("must have 1 to {TASK_INPUT_BYTES_MAX} bytes"));
+    }
+    if open.inputs.len() >= TASK_INPUTS_MAX {
+        return Err(Rejection::TooMany { what: "inputs that wait for delivery", max: TASK_INPUTS_MAX });
+    }
+    let event = TaskInputRequested { task, text: text.clone(), offset: open.input_bytes };
+    Ok((vec![event.into()], CallResult::TaskInput { task, bytes: text.bytes() }))
 }
 
-fn input_delivered(_state: &AgentState, _task: TaskId, _entry: EventSeq) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+fn input_delivered(state: &AgentState, task: TaskId, entry: EventSeq) -> Result<Vec<Event>, Rejection> {
+    let owes = open(state, task)?.inputs.contains_key(&entry);
+    if owes { Ok(vec![TaskInputDelivered { task, entry }.into()]) } else { Err(Rejection::NothingToDo) }
 }
 
+/// The open task that supervises `child`.
+fn supervising<'a>(state: &'a AgentState, task: TaskId, child: &AgentId) -> Option<&'a Task> {
+    state.tasks.open.get(&task).filter(|open| open.child().is_some_and(|own| own.agent == *child))
+}
+
+/// What is taken in again, or comes after the task's end, is accepted without effect: first terminal state wins.
 fn take_report(
-    _state: &AgentState,
-    _task: TaskId,
-    _child: &AgentId,
-    _status: TaskStatus,
-    _report: &Content,
+    state: &AgentState,
+    id: TaskId,
+    child: &AgentId,
+    status: TaskStatus,
+    report: &Content,
 ) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+    let Some(task) = supervising(state, id, child) else { return Ok(Vec::new()) };
+    let output = CommandOutput { shown: report.clone(), bytes: report.bytes(), cut: false, kept: None };
+    Ok(ended(state, id, task, status, &Exit::Reported, 0, &output))
 }
 
-fn take_notice(
-    _state: &AgentState,
-    _task: TaskId,
-    _child: &AgentId,
-    _entry: EventSeq,
-    _text: &Content,
-) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+fn take_notice(state: &AgentState, id: TaskId, child: &AgentId, text: &Content) -> Result<Vec<Event>, Rejection> {
+    if supervising(state, id, child).is_none() || !state.agent.lifecycle.admits() {
+        return Ok(Vec::new());
+    }
+    let (origin, about) = (Origin::Task { task: id }, vec![Subject::Task(id)]);
+    let (kind, surface) = (MessageKind::TaskStatus, Surface::TaskRejoin);
+    Ok(vec![owed(state, kind, None, origin, surface, text.clone(), about).1])
 }
 
-fn child_directed(_state: &AgentState, _task: TaskId, _lifecycle: ChildLifecycle) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+/// A child that is archived has ended with that, unless it has reported before.
+fn child_directed(state: &AgentState, id: TaskId, lifecycle: ChildLifecycle) -> Result<Vec<Event>, Rejection> {
+    let task = open(state, id)?;
+    let child = task.child().ok_or(Rejection::NothingToDo)?;
+    if child.lifecycle == lifecycle {
+        return Err(Rejection::NothingToDo);
+    }
+    let mut events = vec![ChildDirected { task: id, lifecycle }.into()];
+    if lifecycle == ChildLifecycle::Archived {
+        let output = CommandOutput { shown: Content::from(""), bytes: 0, cut: false, kept: None };
+        let exit = Exit::NotStarted("the child was ended before it reported".into());
+        events.extend(ended(state, id, task, status(task, &exit), &exit, 0, &output));
+    }
+    Ok(events)
 }

@@ -6,7 +6,7 @@ use super::{Decision, Rejection, call, waiting, workspace};
 use crate::events::Event;
 use crate::events::call::Call;
 use crate::events::operator::{BriefCreated, BriefKind};
-use crate::events::queue::{MessageOutcome, MessageSettled};
+use crate::events::queue::{MessageOutcome, MessageSettled, Subject};
 use crate::events::turn::{
     AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, CurrentRunAborted, Entry, RoundAttemptFailed,
     RoundAttempted, RoundRequested, Section, StopReason, TurnEntry, TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal,
@@ -231,6 +231,11 @@ fn record(state: &AgentState, new: &NewAnswer) -> Result<Vec<Event>, Rejection> 
         let outcome = MessageOutcome::Interjected(new.run);
         events.push(MessageSettled { message: *message, outcome }.into());
     }
+    let joined = requested.interjections.iter().filter_map(|message| state.queue.waiting.get(message));
+    let about: Vec<Subject> = joined.flat_map(|queued| queued.about.clone()).collect();
+    if !about.is_empty() {
+        events.extend(waiting::consume(state, new.run, &about, turn.work));
+    }
     Ok(events)
 }
 
@@ -340,10 +345,18 @@ pub(super) fn fail_provider(state: &AgentState, turn: &Turn, error: &AttemptErro
     failed(state, turn, error.kind.name(), &text)
 }
 
-/// The end of a turn that has its answer.
+/// The message that the running turn is spent on.
+pub(super) fn current_message(state: &AgentState) -> Option<MessageId> {
+    state.turns.current.as_ref().map(|turn| turn.message)
+}
+
+/// The end of a turn that has its answer. The report of the work it completed is its answer when it says nothing else.
 pub(super) fn complete(state: &AgentState, turn: &Turn, text: &Content) -> Vec<Event> {
-    let text = if text.bytes() == 0 { Content::from("(The turn ended without text.)") } else { text.clone() };
-    let answer = brief(state, 0, BriefKind::Result, turn.run, turn.message, text);
+    let report = turn.report.as_ref();
+    let said = Some(text).filter(|text| text.bytes() > 0).or(report.map(|(_, report)| report)).cloned();
+    let text = said.unwrap_or_else(|| Content::from("(The turn ended without text.)"));
+    let (brief, kind, work) = (state.briefs.last.next(), BriefKind::Result, report.map(|(work, _)| *work));
+    let answer = BriefCreated { brief, kind, run: Some(turn.run), message: Some(turn.message), work, text }.into();
     let settled = settle_message(turn, MessageOutcome::Processed(turn.run));
     vec![answer, settled, terminal(turn, TurnOutcome::Completed, None)]
 }

@@ -1,20 +1,31 @@
-//! The waiting plane: wakes.
+//! The waiting plane: waits, and wakes. Timers and triggers have files of their own.
+//!
+//! A source that fires means "look again": it triggers waits and brings a message that carries their work. It does not
+//! decide that what was waited for is so (semantics 6).
 
 use super::call::Called;
 use super::queue::{admits, over, owed};
-use super::{Decision, Rejection};
+use super::trigger::{self, NewCallback};
+use super::{Decision, Rejection, timer};
 use crate::events::Event;
 use crate::events::agent::{Answer, WakeDisposition};
-use crate::events::call::WaitFor;
-use crate::events::queue::{BodyType, MessageKind, Origin, Subject, Surface};
-use crate::events::waiting::{DeliveryMode, WakeRequested};
+use crate::events::call::{CallResult, WaitFor};
+use crate::events::queue::{Lane, MessageKind, Origin, Subject, Surface};
+use crate::events::waiting::{
+    DeliveryMode, Recoverability, WaitCancelled, WaitConsumed, WaitCreated, WaitExpired, WaitOwner, WaitSuperseded,
+    WaitTrigger, WaitTriggered, WakeOn, WakeRequested,
+};
 use crate::fold::AgentState;
 use crate::fold::queue::wake_mark;
-use crate::fold::turn::{Calls, Turn};
-use crate::words::content::Content;
+use crate::fold::turn::Turn;
+use crate::fold::waiting::Wait;
+use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
-use crate::words::id::{MessageId, RunId, TimerId, TriggerId, WaitId, WorkId};
-use crate::words::limit::{WAKE_REASONS_MAX, WAKE_TEXT_BYTES_MAX};
+use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
+use crate::words::limit::{
+    EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, RECHECK_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN, WAITS_MAX, WAKE_REASONS_MAX,
+    WAKE_TEXT_BYTES_MAX,
+};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -55,16 +66,6 @@ pub enum WaitingCommand {
     Callback(NewCallback),
 }
 
-/// What came through a capability.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewCallback {
-    pub token_hash: Hash,
-    /// As the route names it; it must be the capability's.
-    pub mode: DeliveryMode,
-    pub body_type: BodyType,
-    pub body: Content,
-}
-
 /// What WaitFor asks for.
 pub(super) struct NewWait {
     pub wake: WaitFor,
@@ -83,64 +84,231 @@ pub struct NewWake {
     pub causation_id: Option<String>,
 }
 
-pub(super) fn decide(state: &AgentState, command: &WaitingCommand, _at: Timestamp) -> Result<Decision, Rejection> {
+pub(super) fn decide(state: &AgentState, command: &WaitingCommand, at: Timestamp) -> Result<Decision, Rejection> {
     match command {
-        WaitingCommand::Wake(wake) => wake_up(state, wake),
-        WaitingCommand::CreateTimer { .. }
-        | WaitingCommand::CancelTimer { .. }
-        | WaitingCommand::FireTimer { .. }
-        | WaitingCommand::CancelWait { .. }
-        | WaitingCommand::EndWait { .. }
-        | WaitingCommand::CreateTrigger { .. }
-        | WaitingCommand::RevokeTrigger { .. }
-        | WaitingCommand::Callback(_) => Err(Rejection::NothingToDo),
+        WaitingCommand::Wake(wake) => wake_up(state, wake, None),
+        WaitingCommand::CreateTimer { duration_ms, interval_ms, summary } => {
+            admits(state)?;
+            let (events, timer) = timer::set(state, *duration_ms, *interval_ms, summary.as_deref(), None)?;
+            Ok(Decision::answering(events, Answer::Timer(timer)))
+        }
+        WaitingCommand::CancelTimer { timer } => {
+            Ok(Decision::answering(timer::cancel(state, *timer, "operator")?, Answer::Timer(*timer)))
+        }
+        WaitingCommand::FireTimer { timer } => timer::fire(state, *timer, at).map(Decision::of),
+        WaitingCommand::CancelWait { wait } => {
+            let events = cancel(state, *wait, "operator")?;
+            Ok(Decision::answering(events, Answer::Wait(*wait)))
+        }
+        WaitingCommand::EndWait { wait } => end(state, *wait, at).map(Decision::of),
+        WaitingCommand::CreateTrigger { mode, label, work, token_hash } => {
+            admits(state)?;
+            let (event, trigger) = trigger::create(state, *mode, label, *work, *token_hash)?;
+            Ok(Decision::answering(vec![event], Answer::Trigger(trigger)))
+        }
+        WaitingCommand::RevokeTrigger { trigger } => {
+            let events = trigger::revoke(state, *trigger, "operator")?;
+            Ok(Decision::answering(events, Answer::Trigger(*trigger)))
+        }
+        WaitingCommand::Callback(callback) => trigger::deliver(state, callback),
     }
+}
+
+/// Something came that may end waits.
+pub(super) enum News {
+    Operator,
+    /// From outside; for the work that it is bound to, or for whoever waits.
+    External(Option<WorkId>),
+    Task(TaskId),
+}
+
+/// The active waits that `news` ends.
+pub(super) fn ended_by<'a>(state: &'a AgentState, news: &News) -> Vec<(WaitId, &'a Wait)> {
+    let ends = |wait: &Wait| match (news, &wait.wake) {
+        (News::Operator, WakeOn::OperatorInput) => true,
+        (News::External(work), WakeOn::External { .. }) => work.is_none() || wait.work() == *work,
+        (News::Task(task), WakeOn::TaskResult(awaited)) => task == awaited,
+        (News::Operator | News::External(_) | News::Task(_), _) => false,
+    };
+    state.waiting.active().filter(|(_, wait)| ends(wait)).collect()
+}
+
+/// The facts that end waits.
+pub(super) fn triggered(waits: &[(WaitId, &Wait)], by: &WaitTrigger) -> Vec<Event> {
+    waits.iter().map(|(wait, _)| WaitTriggered { wait: *wait, by: by.clone() }.into()).collect()
+}
+
+/// What the message about waits is about: them, and their work.
+pub(super) fn subjects(waits: &[(WaitId, &Wait)]) -> Vec<Subject> {
+    let work = waits.iter().filter_map(|(_, wait)| wait.work()).map(Subject::Work);
+    waits.iter().map(|(wait, _)| Subject::Wait(*wait)).chain(work).collect()
 }
 
 /// Records a wait and ends the turn after the round.
-pub(super) fn wait_for(_state: &AgentState, _turn: &Turn, _new: &NewWait) -> Called {
-    Err(Rejection::NothingToDo)
+pub(super) fn wait_for(state: &AgentState, turn: &Turn, new: &NewWait) -> Called {
+    check(state, new)?;
+    let owner = owner(state, turn, new.work)?;
+    let wait = state.waiting.last_wait.next();
+    let mut events = Vec::new();
+    if let Some((before, _)) = state.waiting.active_of(&owner) {
+        events.push(WaitSuperseded { wait: before, by: wait }.into());
+    }
+    let (recheck_after_ms, recoverability) = fallback(new);
+    let wake = match &new.wake {
+        WaitFor::OperatorInput => WakeOn::OperatorInput,
+        WaitFor::TaskResult(task) => WakeOn::TaskResult(*task),
+        WaitFor::External { resource } => WakeOn::External { resource: resource.clone() },
+        WaitFor::Timer { after_ms } => WakeOn::Timer { after_ms: *after_ms },
+    };
+    let reason = new.reason.clone();
+    let created = WaitCreated { wait, owner: owner.clone(), wake, reason, recheck_after_ms, recoverability };
+    events.push(created.into());
+    if let WaitFor::TaskResult(task) = new.wake {
+        events.extend(ended_already(state, wait, task, &owner));
+    }
+    Ok((events, CallResult::Waiting { wait }))
 }
 
-pub(super) fn set_timer(
-    _state: &AgentState,
-    _duration_ms: u64,
-    _interval_ms: Option<u64>,
-    _summary: Option<&str>,
-    _work: Option<WorkId>,
-) -> Result<(Vec<Event>, TimerId), Rejection> {
-    Err(Rejection::NothingToDo)
+fn check(state: &AgentState, new: &NewWait) -> Result<(), Rejection> {
+    let invalid = |field, reason: String| Err(Rejection::Invalid { field, reason });
+    if new.reason.trim().is_empty() {
+        return invalid("reason", "must not be empty".into());
+    }
+    let resource = match &new.wake {
+        WaitFor::External { resource } => resource.as_ref(),
+        WaitFor::OperatorInput | WaitFor::TaskResult(_) | WaitFor::Timer { .. } => None,
+    };
+    let texts = [
+        ("reason", Some(&new.reason)),
+        ("resource", resource),
+        ("no_fallback_reason", new.no_fallback_reason.as_ref()),
+    ];
+    if let Some((field, _)) = texts.iter().find(|(_, text)| text.is_some_and(|text| text.len() > NOTE_BYTES_MAX)) {
+        return Err(over(field, NOTE_BYTES_MAX));
+    }
+    let after_ms = match new.wake {
+        WaitFor::Timer { after_ms } => Some(after_ms),
+        WaitFor::OperatorInput | WaitFor::TaskResult(_) | WaitFor::External { .. } => None,
+    };
+    let times = [("after_ms", after_ms), ("recheck_after_ms", new.recheck_after_ms)];
+    let bounds = WAIT_MS_MIN..=WAIT_MS_MAX;
+    if let Some((field, _)) = times.iter().find(|(_, time)| time.is_some_and(|time| !bounds.contains(&time))) {
+        return invalid(field, format!("is not between {WAIT_MS_MIN} and {WAIT_MS_MAX}"));
+    }
+    if let WaitFor::TaskResult(task) = new.wake
+        && (task.0 == 0 || task > state.tasks.last)
+    {
+        return invalid("resource", format!("names {task}, which there is not"));
+    }
+    if state.waiting.waits.len() >= WAITS_MAX {
+        return Err(Rejection::TooMany { what: "waits", max: WAITS_MAX });
+    }
+    Ok(())
 }
 
-pub(super) fn cancel_timer(_state: &AgentState, _timer: TimerId, _reason: &str) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+/// The named item, else the turn's, else the agent itself.
+fn owner(state: &AgentState, turn: &Turn, named: Option<WorkId>) -> Result<WaitOwner, Rejection> {
+    let is_open = |work: &WorkId| state.works.open.contains_key(work);
+    match named {
+        Some(work) if is_open(&work) => Ok(WaitOwner::Work(work)),
+        Some(work) => {
+            let reason = format!("names {work}, which is not open");
+            Err(Rejection::Invalid { field: "work_item_id", reason })
+        }
+        None => Ok(turn.work.filter(is_open).map_or(WaitOwner::Agent, WaitOwner::Work)),
+    }
 }
 
-pub(super) fn revoke_trigger(_state: &AgentState, _trigger: TriggerId, _reason: &str) -> Result<Vec<Event>, Rejection> {
-    Err(Rejection::NothingToDo)
+/// When the agent looks by itself, and how far an external wait may be relied on.
+fn fallback(new: &NewWait) -> (Option<u64>, Option<Recoverability>) {
+    let asked = new.recheck_after_ms;
+    match (&new.wake, asked, &new.no_fallback_reason) {
+        (WaitFor::Timer { .. }, ..) => (None, None),
+        (WaitFor::OperatorInput | WaitFor::TaskResult(_), asked, _) => (asked, None),
+        (WaitFor::External { .. }, Some(after_ms), _) => (Some(after_ms), Some(Recoverability::Recoverable)),
+        (WaitFor::External { .. }, None, Some(why)) => (None, Some(Recoverability::ExplicitNoFallback(why.clone()))),
+        (WaitFor::External { .. }, None, None) => (Some(RECHECK_MS_DEFAULT), Some(Recoverability::Weak)),
+    }
 }
 
-pub(super) fn create_trigger_called(_state: &AgentState, _calls: &Calls, _token_hash: Hash, _file: &str) -> Called {
-    Err(Rejection::NothingToDo)
+/// Waiting for a task that has ended triggers at once. The message that tells of the end may still wait.
+fn ended_already(state: &AgentState, wait: WaitId, task: TaskId, owner: &WaitOwner) -> Vec<Event> {
+    if state.tasks.open.contains_key(&task) {
+        return Vec::new();
+    }
+    let mut events = vec![WaitTriggered { wait, by: WaitTrigger::Task(task) }.into()];
+    if state.queue.result_of(task).is_none() {
+        let mut about = vec![Subject::Wait(wait)];
+        about.extend(work_of(owner).map(Subject::Work));
+        events.push(tick(state, &format!("{task} had ended before it was waited for."), about).1);
+    }
+    events
 }
 
-/// The triggered waits that a turn takes up as it begins: those that its message names, of its work, of the agent.
-pub(super) fn consume(_state: &AgentState, _run: RunId, _about: &[Subject], _work: Option<WorkId>) -> Vec<Event> {
-    Vec::new()
+fn work_of(owner: &WaitOwner) -> Option<WorkId> {
+    match owner {
+        WaitOwner::Agent => None,
+        WaitOwner::Work(work) => Some(*work),
+    }
 }
 
-fn wake_up(state: &AgentState, wake: &NewWake) -> Result<Decision, Rejection> {
+fn tick(state: &AgentState, text: &str, about: Vec<Subject>) -> (MessageId, Event) {
+    let origin = Origin::System { subsystem: "wait".into() };
+    owed(state, MessageKind::SystemTick, Some(Lane::Next), origin, Surface::RuntimeSystem, Content::from(text), about)
+}
+
+/// The triggered waits that a turn takes up: those that its message names, of its work, of the agent.
+pub(super) fn consume(state: &AgentState, run: RunId, about: &[Subject], work: Option<WorkId>) -> Vec<Event> {
+    let takes = |id: WaitId, wait: &Wait| {
+        about.contains(&Subject::Wait(id)) || wait.work().is_none() || (work.is_some() && wait.work() == work)
+    };
+    let triggered = state.waiting.waits.iter().filter(|(id, wait)| !wait.is_active() && takes(**id, wait));
+    triggered.map(|(wait, _)| WaitConsumed { wait: *wait, run }.into()).collect()
+}
+
+fn cancel(state: &AgentState, wait: WaitId, reason: &str) -> Result<Vec<Event>, Rejection> {
+    let what = "wait";
+    match state.waiting.waits.get(&wait) {
+        Some(_) => Ok(vec![WaitCancelled { wait, reason: reason.to_owned() }.into()]),
+        None if wait.0 > 0 && wait <= state.waiting.last_wait => Err(Rejection::Ended { what, id: wait.to_string() }),
+        None => Err(Rejection::Unknown { what, id: wait.to_string() }),
+    }
+}
+
+/// A timer's wait has come; any other is over without news, and the agent looks by itself.
+fn end(state: &AgentState, id: WaitId, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+    admits(state)?;
+    let wait = state.waiting.waits.get(&id).filter(|wait| wait.is_active() && wait.due.is_some_and(|due| due <= at));
+    let wait = wait.ok_or(Rejection::NothingToDo)?;
+    let reason = excerpt(&wait.reason, EXCERPT_BYTES_MAX);
+    let about = subjects(&[(id, wait)]);
+    Ok(match wait.wake {
+        WakeOn::Timer { .. } => {
+            let tick = tick(state, &format!("The time has come: {reason}"), about).1;
+            vec![WaitTriggered { wait: id, by: WaitTrigger::Due }.into(), tick]
+        }
+        WakeOn::OperatorInput | WakeOn::TaskResult(_) | WakeOn::External { .. } => {
+            let text = format!("Nothing came yet for {id}, look by yourself: {reason}");
+            vec![WaitExpired { wait: id }.into(), tick(state, &text, about).1]
+        }
+    })
+}
+
+/// Wakes the agent, and ends external waits: those of the work it is bound to, or all.
+pub(super) fn wake_up(state: &AgentState, wake: &NewWake, work: Option<WorkId>) -> Result<Decision, Rejection> {
     admits(state)?;
     check_bounds(wake)?;
-    let Some((message, tick)) = state.queue.wake_tick() else { return Ok(woken(state, wake)) };
+    let ended = ended_by(state, &News::External(work));
+    let Some((message, waiting)) = state.queue.wake_tick() else { return Ok(woken(state, wake, work, &ended)) };
+    let news = triggered(&ended, &WaitTrigger::Message(message));
     let mark = wake_mark(&wake.reason, wake.source.as_deref());
-    if tick.wakes.iter().any(|named| named.mark == mark) {
-        return Ok(told(wake, WakeDisposition::Ignored, message, Vec::new()));
+    if waiting.wakes.iter().any(|named| named.mark == mark) {
+        return Ok(told(wake, WakeDisposition::Ignored, message, news));
     }
-    if tick.wakes.len() >= WAKE_REASONS_MAX {
-        return Err(Rejection::QueueFull { waiting: tick.wakes.len() });
+    if waiting.wakes.len() >= WAKE_REASONS_MAX {
+        return Err(Rejection::QueueFull { waiting: waiting.wakes.len() });
     }
-    Ok(told(wake, WakeDisposition::Coalesced, message, Vec::new()))
+    Ok(told(wake, WakeDisposition::Coalesced, message, news))
 }
 
 fn check_bounds(wake: &NewWake) -> Result<(), Rejection> {
@@ -160,11 +328,15 @@ fn check_bounds(wake: &NewWake) -> Result<(), Rejection> {
 }
 
 /// A tick of its own; later wakes join it for as long as it waits.
-fn woken(state: &AgentState, wake: &NewWake) -> Decision {
+fn woken(state: &AgentState, wake: &NewWake, work: Option<WorkId>, ended: &[(WaitId, &Wait)]) -> Decision {
     let origin = Origin::System { subsystem: "wake".into() };
     let body = Content::from("The agent was woken.");
-    let (message, tick) = owed(state, MessageKind::SystemTick, origin, Surface::RuntimeSystem, body, Vec::new());
-    told(wake, WakeDisposition::Woken, message, vec![tick])
+    let bound = work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
+    let about = bound.into_iter().chain(subjects(ended)).collect();
+    let (message, tick) = owed(state, MessageKind::SystemTick, None, origin, Surface::RuntimeSystem, body, about);
+    let mut events = vec![tick];
+    events.extend(triggered(ended, &WaitTrigger::Message(message)));
+    told(wake, WakeDisposition::Woken, message, events)
 }
 
 fn told(wake: &NewWake, disposition: WakeDisposition, message: MessageId, mut events: Vec<Event>) -> Decision {

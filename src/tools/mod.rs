@@ -4,20 +4,24 @@
 //! file here. Parsing gives a typed action, which the core decides on; [`result`] renders what came of it, and
 //! [`view`] what a call looks at.
 
+mod agent;
+mod memory;
 pub mod result;
 mod task;
 pub mod view;
 mod waiting;
+mod work;
 mod workspace;
 
 use crate::context::request::{RawCall, ToolSchema};
 use crate::decide::profile::{Family, grants};
 use crate::events::agent::Preset;
-use crate::events::call::{Action, Call, CallError, ExecRequest};
+use crate::events::call::{Action, Call, CallError};
+use crate::events::codec;
 use crate::events::turn::StopReason;
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::limit::{
-    CALL_NAME_BYTES_MAX, CALL_TEXT_BYTES_MAX, CALLS_PER_ROUND_MAX, COMMANDS_PER_ROUND_BYTES_MAX, EXCERPT_BYTES_MAX,
+    CALL_NAME_BYTES_MAX, CALL_TEXT_BYTES_MAX, CALLS_PER_ROUND_BYTES_MAX, CALLS_PER_ROUND_MAX, EXCERPT_BYTES_MAX,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -35,7 +39,8 @@ pub struct Tool {
 }
 
 /// Every tool there is, plane by plane, in the order in which a model sees them.
-pub const PLANES: &[&[Tool]] = &[task::TOOLS, waiting::TOOLS, workspace::TOOLS];
+pub const PLANES: &[&[Tool]] =
+    &[task::TOOLS, work::TOOLS, waiting::TOOLS, agent::TOOLS, memory::TOOLS, workspace::TOOLS];
 
 fn catalogue() -> impl Iterator<Item = &'static Tool> {
     PLANES.iter().flat_map(|tools| tools.iter())
@@ -55,7 +60,7 @@ pub fn schemas(preset: Preset) -> Vec<ToolSchema> {
 /// Texts that the calls name are to be stored with them.
 pub fn read_calls(calls: &[RawCall], stop: StopReason) -> (Vec<Call>, Vec<Blob>) {
     let last = calls.len().saturating_sub(1);
-    let mut room_bytes = COMMANDS_PER_ROUND_BYTES_MAX;
+    let mut room_bytes = CALLS_PER_ROUND_BYTES_MAX;
     let mut blobs = Vec::new();
     let read = |(index, raw): (usize, &RawCall)| {
         let cut = stop == StopReason::MaxTokens && index == last;
@@ -81,12 +86,10 @@ fn action(raw: &RawCall, cut: bool, blobs: &mut Vec<Blob>) -> Result<Action, Cal
 
 /// All calls of a round are one event, which has its bound.
 fn fit(action: Action, room_bytes: &mut usize) -> Result<Action, CallError> {
-    let Action::Exec(ExecRequest { spec, .. }) = &action else { return Ok(action) };
-    let texts = [Some(&spec.cmd), spec.workdir.as_ref(), spec.shell.as_ref()];
-    let bytes: usize = texts.iter().flatten().map(|text| text.len()).sum();
+    let bytes = codec::to_bytes(&action).len();
     let Some(rest_bytes) = room_bytes.checked_sub(bytes) else {
         let hint = "write long texts to files, or make the remaining calls in the next round";
-        return Err(error("round_too_long", None, "the commands of this round are too long together", hint));
+        return Err(error("round_too_long", None, "the calls of this round are too long together", hint));
     };
     *room_bytes = rest_bytes;
     Ok(action)

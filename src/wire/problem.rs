@@ -75,7 +75,7 @@ impl From<&Rejection> for Problem {
 fn status(rejection: &Rejection) -> u16 {
     match rejection {
         Rejection::UnknownAgent | Rejection::Unknown { .. } => 404,
-        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } => 403,
+        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } | Rejection::NoCapability => 403,
         Rejection::AgentExists
         | Rejection::AgentStopped
         | Rejection::StaleRun { .. }

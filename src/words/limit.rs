@@ -66,8 +66,8 @@ pub const TOKENS_PER_TURN_MAX: u64 = 5_000_000;
 pub const CALLS_PER_ROUND_MAX: usize = 64;
 /// Prompts that join one model round; further ones join the rounds after it.
 pub const INTERJECTIONS_PER_ROUND_MAX: usize = 64;
-/// Command lines, folders and shells of all calls of one model round together.
-pub const COMMANDS_PER_ROUND_BYTES_MAX: usize = 3 * COMMAND_BYTES_MAX;
+/// What all calls of one model round ask for, together.
+pub const CALLS_PER_ROUND_BYTES_MAX: usize = 3 * COMMAND_BYTES_MAX;
 /// A tool call's id or name, as a model gives it.
 pub const CALL_NAME_BYTES_MAX: usize = 128;
 /// A command line, as a model or an operator gives it.
@@ -144,12 +144,18 @@ pub const EPISODE_TURNS_MAX: usize = 12;
 /// What an episode's digest says of one message or answer.
 pub const DIGEST_LINE_BYTES_MAX: usize = 200;
 
+/// Deliveries that one agent owes at once.
+pub const OUTBOX_MAX: usize = 256;
 /// Children that one agent supervises at once.
 pub const CHILDREN_OPEN_MAX: usize = 256;
 /// What a child inherits of its parent's context.
 pub const INHERITED_BYTES_MAX: usize = 64 * 1024;
 /// A task's label, as a child's first message gives it (semantics 1).
 pub const TASK_LABEL_CHARS_MAX: usize = 120;
+
+/// One input for a task, and inputs that wait for delivery.
+pub const TASK_INPUT_BYTES_MAX: u64 = 64 * 1024;
+pub const TASK_INPUTS_MAX: usize = 64;
 
 /// Open tasks of one agent.
 pub const TASKS_OPEN_MAX: usize = 256;
@@ -210,8 +216,7 @@ const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
 const _: () = assert!(INLINE_BYTES_MAX < BLOB_IN_TRANSACTION_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX < EVENT_BYTES_MAX);
 const _: () = assert!(
-    COMMANDS_PER_ROUND_BYTES_MAX + CALLS_PER_ROUND_MAX * 2 * (CALL_NAME_BYTES_MAX + EXCERPT_BYTES_MAX)
-        < EVENT_BYTES_MAX
+    CALLS_PER_ROUND_BYTES_MAX + CALLS_PER_ROUND_MAX * 2 * (CALL_NAME_BYTES_MAX + EXCERPT_BYTES_MAX) < EVENT_BYTES_MAX
 );
 const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
 const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);
