@@ -1,10 +1,14 @@
 //! Floor 4, second half: the prompt, in two pure steps (architecture 25).
 //!
-//! [`needs`] names the events whose contents a prompt is made of; somebody reads them; [`render`] makes the prompt.
+//! [`needs`] names the events and texts that a prompt is made of; somebody reads them; [`render`] makes the prompt.
 //! Every section is stored under its hash, so that an auditor reads a prompt back and never renders it again.
-//! Within a turn a prompt only grows, which keeps its beginning the same for a provider's cache.
+//! Within a turn a prompt grows, which keeps its beginning the same for a provider's cache, until it reaches its budget
+//! and [`recap`] stands for its earlier rounds. [`fork`] derives what a child begins with.
 
+pub mod fork;
+mod recap;
 pub mod request;
+mod standing;
 mod text;
 
 use crate::events::agent::Preset;
@@ -22,13 +26,65 @@ use crate::words::limit::{INTERJECTIONS_PER_ROUND_MAX, MESSAGE_BODY_BYTES_MAX, P
 use request::{ToolResultPart, ToolSchema};
 use std::collections::BTreeMap;
 
-/// What the events and hashes that a prompt needs hold.
+/// The contents that something is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    pub events: Vec<EventSeq>,
+    /// Stored texts that the state names itself.
+    pub hashes: Vec<Hash>,
+}
+
+/// What the needed events and hashes hold.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// The events that were asked for, read or not.
-    pub asked: Vec<EventSeq>,
+    /// What was asked for, read or not.
+    pub asked: Needs,
     pub events: BTreeMap<EventSeq, Envelope>,
     pub blobs: BTreeMap<Hash, Vec<u8>>,
+}
+
+/// A content that was not read, or is not what the state says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    #[error("event {0} or what it names was not read, or is not what the state says")]
+    Event(EventSeq),
+    #[error("the stored text {0} was not read, or is not what the state says")]
+    Blob(Hash),
+}
+
+impl Contents {
+    fn event(&self, seq: EventSeq) -> Result<&Envelope, Missing> {
+        self.events.get(&seq).ok_or(Missing::Event(seq))
+    }
+
+    /// The whole text of an event's content; empty for an event without any.
+    fn text(&self, seq: EventSeq) -> Result<&str, Missing> {
+        match content(&self.event(seq)?.event) {
+            None => Ok(""),
+            Some(text) => self.content(text),
+        }
+    }
+
+    /// The whole of a text.
+    fn content<'a>(&'a self, content: &'a Content) -> Result<&'a str, Missing> {
+        match content {
+            Content::Inline(text) => Ok(text),
+            Content::Stored { hash, .. } => {
+                let bytes = self.blobs.get(hash).ok_or(Missing::Blob(*hash))?;
+                std::str::from_utf8(bytes).map_err(|_| Missing::Blob(*hash))
+            }
+        }
+    }
+
+    /// Whether what is missing was asked for: if not, the state has moved on since.
+    pub fn asked_for(&self, missing: Missing) -> bool {
+        match missing {
+            Missing::Event(seq) => self.asked.events.contains(&seq),
+            Missing::Blob(hash) => {
+                self.asked.hashes.contains(&hash) || self.events.values().any(|event| names(&event.event) == Some(hash))
+            }
+        }
+    }
 }
 
 /// A prompt that is ready to be recorded.
@@ -48,27 +104,35 @@ pub struct Prompt {
 /// A prompt that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    #[error("event {0} or what it names was not read, or is not what the state says")]
-    Missing(EventSeq),
-    #[error("the prompt has {bytes} bytes, more than the {PROMPT_BYTES_MAX} that are allowed")]
-    TooLong { bytes: u64 },
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error("the prompt has {bytes} bytes, more than the {bytes_max} that are allowed")]
+    TooLong { bytes: u64, bytes_max: u64 },
 }
 
-/// The events whose contents the next prompt is made of.
-pub fn needs(state: &AgentState) -> Vec<EventSeq> {
-    let Some(turn) = state.turns.current.as_deref() else { return Vec::new() };
-    let mut needs: Vec<EventSeq> = Vec::new();
-    if turn.sections.is_empty() {
-        needs.extend(state.turns.recent.iter().filter_map(|recent| recent.answer));
-        needs.push(turn.queued.seq);
-        needs.extend(turn.queued.wakes.iter().map(|wake| wake.seq));
-    }
-    needs.extend(turn.fresh.iter().filter_map(|fresh| match fresh {
+/// The contents that the next prompt is made of.
+pub fn needs(state: &AgentState) -> Needs {
+    let Some(turn) = state.turns.current.as_deref() else { return Needs::default() };
+    let mut needs = if turn.sections.is_empty() { opening_needs(state, turn) } else { Needs::default() };
+    needs.events.extend(turn.fresh.iter().filter_map(|fresh| match fresh {
         Fresh::Assistant(_) => None,
         Fresh::ToolResult { seq, .. } => Some(*seq),
     }));
-    needs.extend(joining(state).map(|(_, queued)| queued.seq));
+    needs.events.extend(joining(state).map(|(_, queued)| queued.seq));
+    needs.hashes.extend(recap::hashes(turn));
     needs
+}
+
+fn opening_needs(state: &AgentState, turn: &Turn) -> Needs {
+    let answers = state.turns.recent.iter().filter_map(|recent| recent.answer);
+    let wakes = turn.queued.wakes.iter().map(|wake| wake.seq);
+    let guidance = state.workspaces.guidance.values().map(|guidance| &guidance.content);
+    let inherited = state.agent.inherited.iter().map(|inherited| &inherited.view);
+    let episodes = state.memory.episodes.iter().map(|episode| &episode.digest);
+    let notes = state.memory.entries.values().map(|entry| &entry.text);
+    let texts = guidance.chain(inherited).chain(episodes).chain(notes).filter_map(Content::stored);
+    let work = state.works.focused().into_iter().flat_map(|(_, item)| standing::work_hashes(item));
+    Needs { events: answers.chain([turn.queued.seq]).chain(wakes).collect(), hashes: texts.chain(work).collect() }
 }
 
 /// The prompts that join the next round: a portion of those that wait, so that neither the round's event nor its
@@ -114,6 +178,7 @@ pub fn render(state: &AgentState, turn: &Turn, contents: &Contents) -> Result<Pr
     if turn.sections.is_empty() {
         made.opening(state, turn)?;
     }
+    let keeps = made.keep(turn)?;
     for fresh in &turn.fresh {
         made.fresh(fresh)?;
     }
@@ -122,7 +187,7 @@ pub fn render(state: &AgentState, turn: &Turn, contents: &Contents) -> Result<Pr
         made.message(SectionKind::Interjection, queued.seq, &[])?;
         interjections.push(message);
     }
-    made.finish(turn, interjections)
+    made.finish(turn, keeps, interjections)
 }
 
 /// The hash that stands for a request: its model is the attempt's affair, all else is in here.
@@ -145,30 +210,64 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// What a turn begins with: the contract, the recent past, the message. Stable parts first.
+    /// What a turn begins with. Stable parts first: what seldom changes keeps its place for a provider's cache, and
+    /// what changes with every turn comes last.
     fn opening(&mut self, state: &AgentState, turn: &Turn) -> Result<(), PromptError> {
         self.add(SectionKind::Contract, text::contract(&state.agent_id).into_bytes());
-        for recent in &state.turns.recent {
-            // Its bytes were stored with the turn that brought it.
-            self.added.push(Section { kind: SectionKind::EarlierMessage, ..recent.message.clone() });
-            if let Some(answer) = recent.answer {
-                let text = self.text(answer)?.to_owned();
-                self.add(SectionKind::EarlierAnswer, text.into_bytes());
-            }
+        for guidance in state.workspaces.guidance.values() {
+            let said = text::guidance(guidance.scope, self.contents.content(&guidance.content)?);
+            self.add(SectionKind::Guidance, said.into_bytes());
+        }
+        if let Some(inherited) = &state.agent.inherited {
+            let view = fork::stored(&inherited.view, self.contents)?;
+            self.add(SectionKind::Inherited, view.into_bytes());
+        }
+        for episode in &state.memory.episodes {
+            let digest = self.contents.content(&episode.digest)?.to_owned();
+            self.add(SectionKind::Episode, digest.into_bytes());
+        }
+        if let Some(notes) = standing::memory(state, self.contents, None)? {
+            self.add(SectionKind::Memory, notes.into_bytes());
+        }
+        self.recent(state)?;
+        if let Some(work) = standing::work(state, self.contents)? {
+            self.add(SectionKind::Work, work.into_bytes());
         }
         let wakes: Vec<EventSeq> = turn.queued.wakes.iter().map(|wake| wake.seq).collect();
         self.message(SectionKind::Message, turn.queued.seq, &wakes)
     }
 
+    fn recent(&mut self, state: &AgentState) -> Result<(), PromptError> {
+        for recent in &state.turns.recent {
+            // Its bytes were stored with the turn that brought it.
+            self.added.push(Section { kind: SectionKind::EarlierMessage, ..recent.message.clone() });
+            if let Some(answer) = recent.answer {
+                let text = self.contents.text(answer)?.to_owned();
+                self.add(SectionKind::EarlierAnswer, text.into_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Sections of the round before that stay: all of them, or those around what gives way to a recap.
+    fn keep(&mut self, turn: &Turn) -> Result<usize, PromptError> {
+        let Some(range) = recap::dropped(turn) else { return Ok(turn.sections.len()) };
+        let text = recap::text(turn, range.clone(), self.contents)?;
+        self.add(SectionKind::Recap, text.into_bytes());
+        let said = turn.sections[range.clone()].iter().filter(|section| section.kind == SectionKind::Interjection);
+        self.added.extend(said.chain(&turn.sections[range.end..]).cloned());
+        Ok(range.start)
+    }
+
     fn message(&mut self, kind: SectionKind, seq: EventSeq, wakes: &[EventSeq]) -> Result<(), PromptError> {
-        let envelope = self.event(seq)?;
+        let envelope = self.contents.event(seq)?;
         let Event::Queue(QueueEvent::Enqueued(message)) = &envelope.event else {
-            return Err(PromptError::Missing(seq));
+            return Err(Missing::Event(seq).into());
         };
-        let mut rendered = text::message(message, envelope.at, self.text(seq)?);
+        let mut rendered = text::message(message, envelope.at, self.contents.text(seq)?);
         for wake in wakes {
-            let Event::Waiting(WaitingEvent::WakeRequested(wake)) = &self.event(*wake)?.event else {
-                return Err(PromptError::Missing(*wake));
+            let Event::Waiting(WaitingEvent::WakeRequested(wake)) = &self.contents.event(*wake)?.event else {
+                return Err(Missing::Event(*wake).into());
             };
             rendered.push_str(&text::wake(wake));
         }
@@ -179,7 +278,7 @@ impl Making<'_> {
     fn fresh(&mut self, fresh: &Fresh) -> Result<(), PromptError> {
         match fresh {
             Fresh::Assistant(section) => self.added.push(section.clone()),
-            Fresh::ToolResult { seq, call_id, tool } => {
+            Fresh::ToolResult { seq, call_id, tool, .. } => {
                 let part = self.tool_result(*seq, call_id, tool)?;
                 self.add(SectionKind::ToolResult, part);
             }
@@ -188,29 +287,13 @@ impl Making<'_> {
     }
 
     fn tool_result(&self, seq: EventSeq, call_id: &str, tool: &str) -> Result<Vec<u8>, PromptError> {
-        let Event::Turn(TurnEvent::Entry(entry)) = &self.event(seq)?.event else {
-            return Err(PromptError::Missing(seq));
+        let Event::Turn(TurnEvent::Entry(entry)) = &self.contents.event(seq)?.event else {
+            return Err(Missing::Event(seq).into());
         };
-        let Entry::ToolResult { result, .. } = &entry.entry else { return Err(PromptError::Missing(seq)) };
-        let text = tools::result::render(tool, result, self.text(seq)?);
+        let Entry::ToolResult { result, .. } = &entry.entry else { return Err(Missing::Event(seq).into()) };
+        let text = tools::result::render(tool, result, self.contents.text(seq)?);
         let part = ToolResultPart { call_id: call_id.to_owned(), tool: tool.to_owned(), text };
         Ok(serde_json::to_vec(&part).expect("plain fields are JSON"))
-    }
-
-    fn event(&self, seq: EventSeq) -> Result<&Envelope, PromptError> {
-        self.contents.events.get(&seq).ok_or(PromptError::Missing(seq))
-    }
-
-    /// The whole text of an event's content; empty for an event without any.
-    fn text(&self, seq: EventSeq) -> Result<&str, PromptError> {
-        match content(&self.event(seq)?.event) {
-            None => Ok(""),
-            Some(Content::Inline(text)) => Ok(text),
-            Some(Content::Stored { hash, .. }) => {
-                let bytes = self.contents.blobs.get(hash).ok_or(PromptError::Missing(seq))?;
-                std::str::from_utf8(bytes).map_err(|_| PromptError::Missing(seq))
-            }
-        }
     }
 
     fn add(&mut self, kind: SectionKind, bytes: Vec<u8>) {
@@ -219,14 +302,15 @@ impl Making<'_> {
         self.blobs.push(blob);
     }
 
-    fn finish(mut self, turn: &Turn, interjections: Vec<MessageId>) -> Result<Prompt, PromptError> {
-        let sections: Vec<Section> = turn.sections.iter().chain(&self.added).cloned().collect();
+    fn finish(mut self, turn: &Turn, keeps: usize, interjections: Vec<MessageId>) -> Result<Prompt, PromptError> {
+        let sections: Vec<Section> = turn.sections[..keeps].iter().chain(&self.added).cloned().collect();
         let bytes = sections.iter().map(|section| section.bytes).sum();
-        if bytes > PROMPT_BYTES_MAX {
-            return Err(PromptError::TooLong { bytes });
+        let bytes_max = recap::budget_bytes(turn).min(PROMPT_BYTES_MAX);
+        if bytes > bytes_max {
+            return Err(PromptError::TooLong { bytes, bytes_max });
         }
         let tools = tools_blob(&tools::schemas(self.preset));
-        let keeps = u32::try_from(turn.sections.len()).expect("a prompt has its bound");
+        let keeps = u32::try_from(keeps).expect("a prompt has its bound");
         let tools_hash = tools.hash;
         self.blobs.push(tools);
         let request = request_hash(&sections, tools_hash, turn.policy.output_tokens_per_round_max);

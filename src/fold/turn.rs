@@ -14,7 +14,7 @@
 //! | any             | Entry Incoming, Interjection, Aborted | same  |
 //! | any             | Terminal, its message settled | none          |
 //!
-//! **Invariant:** within a turn a prompt only grows: a round keeps the sections of the one before it.
+//! **Invariant:** a round keeps the beginning of the prompt before it; only a recap takes the place of earlier rounds.
 
 use super::queue::Queued;
 use super::{Illegal, Place};
@@ -95,7 +95,13 @@ pub struct Turn {
 #[serde(rename_all = "snake_case")]
 pub enum Fresh {
     Assistant(Section),
-    ToolResult { seq: EventSeq, call_id: String, tool: String },
+    /// `bytes`: of what it shows, about.
+    ToolResult {
+        seq: EventSeq,
+        call_id: String,
+        tool: String,
+        bytes: u64,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -495,7 +501,8 @@ impl Turn {
     fn call_done(&mut self, round: u32, call: u32, result: &CallResult, place: Place) -> Result<(), Illegal> {
         let calls = self.calls(round, call)?;
         let Some(asked) = calls.next() else { return Err("the call has its result") };
-        let fresh = Fresh::ToolResult { seq: place.seq, call_id: asked.id.clone(), tool: asked.tool.clone() };
+        let bytes = result.shown().map_or(0, |shown| shown.text.bytes());
+        let fresh = Fresh::ToolResult { seq: place.seq, call_id: asked.id.clone(), tool: asked.tool.clone(), bytes };
         calls.done += 1;
         calls.task = None;
         calls.attempt = None;

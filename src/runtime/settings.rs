@@ -22,6 +22,8 @@ pub struct Settings {
     pub linger_ms: u64,
     /// Names of environment variables that commands may see beside the usual ones.
     pub command_environment: Vec<String>,
+    /// What capability URLs begin with, such as `http://127.0.0.1:7878`.
+    pub callback_base_url: String,
 }
 
 impl Settings {
@@ -37,6 +39,7 @@ impl Settings {
             retry_ms_first: limit::RETRY_MS_FIRST,
             linger_ms: limit::LINGER_MS,
             command_environment: Vec::new(),
+            callback_base_url: String::new(),
         }
     }
 

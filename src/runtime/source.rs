@@ -1,6 +1,9 @@
 //! The clock and the randomness. Nothing else reads either (architecture 4).
 
+use crate::words::hash::Hash;
 use crate::words::time::Timestamp;
+use rustix::rand::GetRandomFlags;
+use secrecy::{ExposeSecret, SecretString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -53,5 +56,31 @@ fn system_now() -> Timestamp {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => Timestamp(millis(since)),
         Err(before) => Timestamp(-millis(before.duration())),
+    }
+}
+
+/// A capability's secret: 32 random bytes, which are shown once and of which only the hash is kept.
+pub struct Token(SecretString);
+
+impl Token {
+    /// Draws one from the kernel.
+    pub fn draw() -> std::io::Result<Self> {
+        let mut bytes = [0; 32];
+        let drawn = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
+        if drawn < bytes.len() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self(format!("cb_{hex}").into()))
+    }
+
+    /// The text that whoever holds the capability presents.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+
+    /// What is kept of it.
+    pub fn hash(&self) -> Hash {
+        Hash::of(self.expose().as_bytes())
     }
 }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod memory;
+pub mod patch;
 pub mod result;
 mod task;
 pub mod view;

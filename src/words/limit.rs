@@ -125,6 +125,19 @@ pub const WAITS_MAX: usize = 512;
 pub const WORKSPACES_MAX: usize = 64;
 /// A path, as the ledger holds it.
 pub const PATH_BYTES_MAX: usize = 4 * 1024;
+/// How long one git command may take.
+pub const GIT_MS_MAX: u64 = 60_000;
+/// Changed files that a worktree's summary names.
+pub const CHANGED_FILES_MAX: usize = 200;
+/// A file that a call reads, searches or patches.
+pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Text that one call shows of files.
+pub const FILE_SHOWN_BYTES_MAX: usize = 256 * 1024;
+/// Files that one search looks into, and how long it may take.
+pub const SEARCH_FILES_MAX: usize = 200_000;
+pub const SEARCH_MS_MAX: u64 = 20_000;
+/// Files that one patch may change.
+pub const PATCH_FILES_MAX: usize = 256;
 /// Lines of a file that a call reads when it does not say, and at most.
 pub const FILE_LINES_DEFAULT: u32 = 2_000;
 pub const FILE_LINES_MAX: u32 = 20_000;
@@ -148,6 +161,8 @@ pub const DIGEST_LINE_BYTES_MAX: usize = 200;
 pub const OUTBOX_MAX: usize = 256;
 /// Children that one agent supervises at once.
 pub const CHILDREN_OPEN_MAX: usize = 256;
+/// The recap that stands for earlier rounds of a turn.
+pub const RECAP_BYTES_MAX: usize = 64 * 1024;
 /// What a child inherits of its parent's context.
 pub const INHERITED_BYTES_MAX: usize = 64 * 1024;
 /// A task's label, as a child's first message gives it (semantics 1).

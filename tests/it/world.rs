@@ -117,7 +117,10 @@ impl World {
     pub fn contents(&self) -> Contents {
         let asked = context::needs(&self.state);
         let mut contents = Contents { asked: asked.clone(), ..Contents::default() };
-        for seq in asked {
+        for hash in &asked.hashes {
+            contents.blobs.insert(*hash, self.blobs[hash].clone());
+        }
+        for seq in asked.events {
             let envelope = self.ledger[seq.0 as usize - 1].clone();
             if let Some(hash) = context::names(&envelope.event) {
                 contents.blobs.insert(hash, self.blobs[&hash].clone());

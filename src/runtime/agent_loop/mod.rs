@@ -288,7 +288,7 @@ impl AgentLoop {
                 return Some((Request::new(TurnCommand::Request(new), Cause::Run(run)), blobs));
             }
             // A prompt came in meanwhile: its contents are read with the next try.
-            Err(PromptError::Missing(seq)) if !contents.asked.contains(&seq) => return None,
+            Err(PromptError::Missing(missing)) if !contents.asked_for(missing) => return None,
             Err(error @ PromptError::Missing(_)) => unusable(run, round, "prompt_unreadable", &error),
             Err(error @ PromptError::TooLong { .. }) => unusable(run, round, "context_exhausted", &error),
         };

@@ -12,8 +12,9 @@ use crate::events::call::Action;
 use crate::fold::owed::Effect;
 use crate::runtime::effect::call::ModelCall;
 use crate::runtime::effect::command::{self, CommandRun};
+use crate::runtime::effect::family::Errand;
 use crate::runtime::effect::outside::OutsideCall;
-use crate::runtime::effect::{guidance, prompt, workspace};
+use crate::runtime::effect::{guidance, input, prompt, workspace, worktree};
 use crate::runtime::mail::{Mail, Outcome, What};
 use crate::words::id::{EventSeq, RunId, TaskId};
 use futures::FutureExt;
@@ -69,10 +70,16 @@ impl AgentLoop {
             Effect::Recheck => self.by_runtime(effect, WorkCommand::Recheck),
             Effect::EndWait { wait } => self.by_runtime(effect, WaitingCommand::EndWait { wait }),
             Effect::FireTimer { timer } => self.by_runtime(effect, WaitingCommand::FireTimer { timer }),
-            Effect::DeliverInput { .. }
-            | Effect::DirectChild { .. }
-            | Effect::SettleWorktree { .. }
-            | Effect::Deliver { .. } => {}
+            Effect::DeliverInput { task, entry } => self.start_input(effect, task, entry),
+            Effect::DirectChild { task, lifecycle } => {
+                self.start_errand(effect, Errand::direction(&self.state, task, lifecycle));
+            }
+            Effect::Deliver { entry } => self.start_errand(effect, Errand::delivery(&self.state, entry)),
+            Effect::SettleWorktree { task } => {
+                if let Some(worktree) = self.state.workspaces.worktrees.get(&task) {
+                    self.spawn(effect, worktree::settle(task, worktree.clone()));
+                }
+            }
         }
     }
 
@@ -125,6 +132,24 @@ impl AgentLoop {
         let Some(action) = calls.next().map(|call| call.action.clone()) else { return };
         let call = OutsideCall::of(&self.state, run, attempt, action);
         self.spawn(effect, call.make(self.shared.clone()));
+    }
+
+    fn start_input(&mut self, effect: Effect, task: TaskId, entry: EventSeq) {
+        let Some(open) = self.state.tasks.open.get(&task) else { return };
+        let command = open.attempt.zip(open.inputs.get(&entry)).filter(|_| open.command().is_some());
+        match command {
+            Some((attempt, input)) => {
+                let name = command::run_name(&self.id, task, attempt.seq);
+                self.spawn(effect, input::write(self.shared.clone(), name, (task, entry), input.text.clone()));
+            }
+            None => self.start_errand(effect, Errand::input(&self.state, task, entry)),
+        }
+    }
+
+    fn start_errand(&mut self, effect: Effect, errand: Option<Errand>) {
+        if let Some(errand) = errand {
+            self.spawn(effect, errand.run(self.shared.clone()));
+        }
     }
 
     /// An effect that is a decision of the runtime itself.

@@ -9,7 +9,16 @@
 
 pub(super) mod call;
 pub(super) mod command;
+pub(super) mod family;
+mod file;
+mod git;
 pub(super) mod guidance;
+pub(super) mod input;
+mod output;
 pub(super) mod outside;
 pub(super) mod prompt;
+mod record;
+mod spawn;
+pub(super) mod trigger;
 pub(super) mod workspace;
+pub(super) mod worktree;

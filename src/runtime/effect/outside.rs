@@ -3,17 +3,25 @@
 //! **Invariant:** what is made here leaves no trace but its end: an attempt that dies is made again by the next boot,
 //! or is told to be of unknown effect where that could harm (architecture 11).
 
+use super::workspace::{Place, home, place, resolve};
+use super::{file, output, record, spawn, trigger};
 use crate::decide::Request;
 use crate::decide::call::CallEnd;
 use crate::decide::turn::TurnCommand;
+use crate::decide::workspace::Resolved;
 use crate::events::Cause;
 use crate::events::call::{Action, CallError, CallResult, Shown, View};
+use crate::events::workspace::{Projection, WorkspaceName};
 use crate::fold::AgentState;
+use crate::runtime::handle::Handle;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
 use crate::tools;
 use crate::words::content::{Blob, Content};
+use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, RunId};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A call that is to be made, as the state describes it.
@@ -48,19 +56,97 @@ impl OutsideCall {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other calls are decided without the outside")]
-    async fn act(self, _shared: &Arc<Shared>) -> Ended {
-        match &self.action {
-            Action::Look(view) => self.look(view),
+    async fn act(self, shared: &Arc<Shared>) -> Ended {
+        let place = place(shared, &self.state);
+        match self.action {
+            Action::Look(ref view) => self.look(shared, view).await,
+            Action::TaskOutput { task, offset, shown_tokens, .. } => {
+                output::page(shared, &self.state, task, offset.unwrap_or(0), shown_tokens).await
+            }
+            Action::ReadFile { path, first_line, lines_max } => {
+                in_files(move || {
+                    file::read(&place, &path, first_line, lines_max).map(|shown| viewed(shown.to_string()))
+                })
+                .await
+            }
+            Action::SearchFiles { pattern, path, glob, matches_max } => {
+                let search = move || file::search(&place, &pattern, path.as_deref(), glob.as_deref(), matches_max);
+                in_files(move || search().map(|shown| viewed(shown.to_string()))).await
+            }
+            Action::ApplyPatch { patch } => apply(shared, place, patch).await,
+            Action::UseWorkspace { workspace, cwd } => use_workspace(shared, &self.state, workspace, cwd.as_deref()),
+            Action::AttachWorkspace { path } => attach(&place, &path),
+            Action::CreateTrigger { .. } => trigger::create(shared, &self.state),
+            Action::Spawn(request) => spawn::prepare(shared, &self.state, &request).await,
             _ => (refused("not_available", "this runtime cannot make the call"), Vec::new()),
         }
     }
 
-    /// A part of the state, as JSON.
-    fn look(&self, view: &View) -> Ended {
-        match tools::view::render(&self.state, view) {
-            Some(value) => viewed(value.to_string()),
-            None => (refused("not_found", "nothing of that name is open or kept"), Vec::new()),
+    /// A part of the state, as JSON, or of what has left it.
+    async fn look(&self, shared: &Arc<Shared>, view: &View) -> Ended {
+        if let Some(value) = tools::view::render(&self.state, view) {
+            return viewed(tools::view::with_texts(value, &texts(shared, &self.state, view)).to_string());
         }
+        match record::find(shared, &self.state, view) {
+            Some(value) => viewed(value.to_string()),
+            None => (refused("not_found", "there is nothing of that name"), Vec::new()),
+        }
+    }
+}
+
+/// The stored texts that a view shows whole.
+fn texts(shared: &Shared, state: &AgentState, view: &View) -> BTreeMap<Hash, String> {
+    let hashes = tools::view::hashes(state, view);
+    let read = |hash: Hash| Some((hash, String::from_utf8(shared.blobs.read(&hash).ok()?).ok()?));
+    hashes.into_iter().filter_map(read).collect()
+}
+
+/// Work on files, where it may block.
+async fn in_files(act: impl FnOnce() -> Result<Ended, CallError> + Send + 'static) -> Ended {
+    match tokio::task::spawn_blocking(act).await {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(error)) => (CallEnd::Result(CallResult::Refused(error)), Vec::new()),
+        Err(error) => (refused("failed", &error.to_string()), Vec::new()),
+    }
+}
+
+async fn apply(shared: &Arc<Shared>, place: Place, patch: Content) -> Ended {
+    match (Handle { shared: shared.clone() }).text(patch).await {
+        Ok(patch) => {
+            let patched = move || file::apply(&place, &patch).map(|files| CallResult::Patched { files });
+            in_files(move || patched().map(|result| (CallEnd::Result(result), Vec::new()))).await
+        }
+        Err(error) => (refused("unavailable", &error.to_string()), Vec::new()),
+    }
+}
+
+fn use_workspace(shared: &Shared, state: &AgentState, workspace: WorkspaceName, cwd: Option<&str>) -> Ended {
+    let (root, execution_root) = match &workspace {
+        WorkspaceName::AgentHome => (home(shared, &state.agent_id), None),
+        WorkspaceName::Attached(id) => match state.workspaces.attached.get(id) {
+            Some(attached) => (PathBuf::from(&attached.anchor), Some(attached.anchor.clone())),
+            None => return (refused("not_found", &format!("there is no workspace {id}")), Vec::new()),
+        },
+    };
+    let place = Place { root: root.clone(), cwd: PathBuf::new() };
+    match place.folder(cwd) {
+        Ok(folder) => {
+            let root = root.canonicalize().unwrap_or(root);
+            let cwd = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_string_lossy().into_owned();
+            let projection = Projection::CanonicalRoot;
+            (CallEnd::Workspace(Resolved::Use { workspace, execution_root, projection, cwd }), Vec::new())
+        }
+        Err(reason) => (refused("invalid_tool_input", &reason), Vec::new()),
+    }
+}
+
+fn attach(place: &Place, path: &str) -> Ended {
+    match resolve(&place.root.join(&place.cwd).join(path)) {
+        Ok(root) => {
+            let (anchor, projection) = (root.to_string_lossy().into_owned(), Projection::CanonicalRoot);
+            (CallEnd::Workspace(Resolved::Attach { anchor, projection }), Vec::new())
+        }
+        Err(reason) => (refused("invalid_tool_input", &reason), Vec::new()),
     }
 }
 

@@ -188,6 +188,19 @@ impl Processes {
         shown.map_err(FolderError::io(&output::output_path(folder.path())))
     }
 
+    /// Marks an input as about to be written. False when it was marked before.
+    ///
+    /// # Errors
+    /// When the mark cannot be written.
+    pub fn mark_input(&self, name: &str, number: u64) -> Result<bool, FolderError> {
+        let path = self.folder(name).path().join(format!("input-{number}"));
+        match fs::File::options().write(true).create_new(true).open(&path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(FolderError::io(&path)(error)),
+        }
+    }
+
     /// Forgets an execution that has ended and whose end is durable elsewhere.
     ///
     /// # Errors
