@@ -187,16 +187,17 @@ async fn a_back_off_goes_on_over_a_kill() {
 #[tokio::test]
 async fn an_orderly_stop_costs_a_call_and_is_no_failure_of_the_model() {
     let services = Services::start();
+    // All are there from the beginning: a daemon that comes back asks before it says that it is ready.
+    (0..4).for_each(|_| services.first.reply(Reply::Hang));
+    services.first.reply(Answer::text("at last").whole());
     let home = services.home();
     let mut daemon = home.serve();
     let message = daemon.prompt("main", "hello").await;
     for stop in 1..=4 {
-        services.first.reply(Reply::Hang);
         services.first.wait_for_requests(stop);
         assert!(daemon.stop().success());
         daemon = home.serve();
     }
-    services.first.reply(Answer::text("at last").whole());
     assert_eq!(daemon.answer("main", &message).await["text"], "at last");
     let events = daemon.events("main").await;
     assert!(failures(&events).iter().all(|failure| failure["error"]["kind"] == "interrupted"));
