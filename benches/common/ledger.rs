@@ -79,7 +79,7 @@ impl Author {
     /// What was decided since the last append, as an agent's loop would hand it in.
     pub fn append(&mut self) -> Append {
         let staged = std::mem::take(&mut self.staged);
-        let Linked { records, anchors, head } =
+        let Linked { records, anchors, payloads, head } =
             chain::extend(self.head, &staged.envelopes).expect("events within their bounds");
         let rows = rows(&self.state, Boot(1));
         let before = self.rows.as_ref();
@@ -90,6 +90,7 @@ impl Author {
             records,
             head,
             anchors,
+            payloads,
             list: (before.map(|rows| &rows.list) != Some(&rows.list)).then(|| codec::to_bytes(&rows.list)),
             due: (before.map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
             deadline: (before.map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),

@@ -1,11 +1,13 @@
 //! Payloads by hash: small ones are rows of the store, large ones are files `blobs/ab/<hash>` (architecture 23).
 //!
-//! A file is written and synced, and its folder too, before an event that names it is staged. What no event names is
-//! an orphan, and harmless.
+//! A file is written and synced, and its folder too, before an event that names it is staged. Before that, a mark
+//! `blobs/new/<boot>/<hash>` says that it may turn out an orphan: its request may be refused, and its boot may end. The
+//! next boot looks at what is marked, and removes what no event has come to name.
 
 use super::{Store, StoreError};
 use crate::words::content::Blob;
 use crate::words::hash::Hash;
+use crate::words::id::Boot;
 use crate::words::limit::BLOB_IN_TRANSACTION_BYTES_MAX;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 pub struct Blobs {
     store: Arc<dyn Store>,
     folder: PathBuf,
+    boot: Boot,
 }
 
 /// A payload that cannot be read or kept.
@@ -34,12 +37,21 @@ pub enum BlobError {
     Store(#[from] StoreError),
 }
 
+/// Where marks and temporary files lie, a folder for each boot.
+const MARKS: &str = "new";
+
 /// Tells temporary files of one process apart.
 static TEMPORARY: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 impl Blobs {
     pub fn new(store: Arc<dyn Store>, folder: PathBuf) -> Self {
-        Self { store, folder }
+        Self { store, folder, boot: Boot::default() }
+    }
+
+    /// What is kept from here on is swept by a later boot, unless an event has come to name it.
+    #[must_use]
+    pub fn in_boot(self, boot: Boot) -> Self {
+        Self { boot, ..self }
     }
 
     /// The whole payload, verified.
@@ -92,8 +104,46 @@ impl Blobs {
         if path.exists() {
             return Ok(());
         }
-        write_synced(&path, write).map_err(|error| BlobError::Io { hash, error })
+        let marks = self.folder.join(MARKS).join(self.boot.0.to_string());
+        let marked = fs::create_dir_all(&marks).and_then(|()| File::create(marks.join(hash.to_string())));
+        let written = marked.and_then(|_| write_synced(&marks, &path, write));
+        written.map_err(|error| BlobError::Io { hash, error })
     }
+
+    /// Removes what earlier boots kept and no event names, and what they had not finished. Before this boot keeps anything.
+    ///
+    /// A mark of a boot that this ledger has not seen yet is another ledger's, and says nothing about this one.
+    pub fn sweep(&self) -> io::Result<()> {
+        let folder = self.folder.join(MARKS);
+        for boot in names(&folder)? {
+            let marks = folder.join(&boot);
+            if boot.parse::<u64>().is_ok_and(|boot| boot < self.boot.0) {
+                names(&marks)?.iter().filter_map(|mark| Hash::parse(mark)).try_for_each(|hash| self.resolve(&hash))?;
+            }
+            fs::remove_dir_all(&marks)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a marked payload if no event names it.
+    fn resolve(&self, hash: &Hash) -> io::Result<()> {
+        if self.store.names_file(hash).map_err(io::Error::other)? {
+            return Ok(());
+        }
+        match fs::remove_file(self.path(hash)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The names in a folder; none when it is not there.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 fn unread(hash: Hash, error: io::Error) -> BlobError {
@@ -113,12 +163,12 @@ fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {
     }
 }
 
-/// Writes a file so that it is there whole or not at all, and stays.
-pub fn write_synced(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+/// Writes a file, first among `marks`, so that it is there whole or not at all, and stays.
+fn write_synced(marks: &Path, path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
     let number = TEMPORARY.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let temporary = folder.join(format!(".new-{}-{number}", std::process::id()));
+    let temporary = marks.join(format!("unfinished-{number}"));
     let mut file = File::create(&temporary)?;
     let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {

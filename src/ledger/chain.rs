@@ -5,6 +5,7 @@
 use super::{Head, Records};
 use crate::events::Envelope;
 use crate::events::codec::{self, CodecError};
+use crate::events::payload::payloads;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::limit::ANCHOR_EVENTS;
@@ -31,12 +32,14 @@ pub fn link(head: Head, record: &[u8]) -> Head {
 pub struct Linked {
     pub records: Records,
     pub anchors: Vec<Head>,
+    /// Payloads that the events name.
+    pub payloads: Vec<Hash>,
     pub head: Head,
 }
 
 /// Encodes `envelopes` and links them to `head`.
 pub fn extend(head: Head, envelopes: &[Envelope]) -> Result<Linked, CodecError> {
-    let mut linked = Linked { records: Records::default(), anchors: Vec::new(), head };
+    let mut linked = Linked { records: Records::default(), anchors: Vec::new(), payloads: Vec::new(), head };
     for envelope in envelopes {
         let record = linked.records.push_with(|bytes| codec::encode(envelope, bytes))?;
         linked.head = link(linked.head, record);
@@ -44,6 +47,7 @@ pub fn extend(head: Head, envelopes: &[Envelope]) -> Result<Linked, CodecError> 
         if envelope.seq.0.is_multiple_of(ANCHOR_EVENTS) {
             linked.anchors.push(linked.head);
         }
+        linked.payloads.extend(payloads(&envelope.event).iter().map(|payload| payload.hash));
     }
     Ok(linked)
 }

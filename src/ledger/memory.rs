@@ -5,7 +5,7 @@ use crate::fold::row::{RecordKind, RecordRow};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,7 @@ struct Tables {
     ledgers: BTreeMap<AgentId, Ledger>,
     blobs: BTreeMap<Hash, Vec<u8>>,
     tokens: BTreeMap<Hash, AgentId>,
+    files: BTreeSet<Hash>,
 }
 
 #[derive(Debug)]
@@ -94,6 +95,8 @@ impl Tables {
             }
         }
         self.blobs.extend(append.blobs.iter().map(|blob| (blob.hash, blob.bytes.clone())));
+        let named = append.parts.iter().flat_map(|part| &part.payloads);
+        self.files.extend(named.filter(|hash| !self.blobs.contains_key(*hash)));
         Ok(())
     }
 }
@@ -144,6 +147,10 @@ impl Store for MemoryStore {
 
     fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.tables().blobs.get(hash).cloned())
+    }
+
+    fn names_file(&self, hash: &Hash) -> Result<bool, StoreError> {
+        Ok(self.tables().files.contains(hash))
     }
 
     fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError> {

@@ -53,6 +53,8 @@ pub struct Part {
     pub head: Head,
     /// Links kept for reading from the middle.
     pub anchors: Vec<Head>,
+    /// Payloads that the records name. Those that are no rows afterwards are files, and are noted as such.
+    pub payloads: Vec<Hash>,
     /// The list entry, if it changed.
     pub list: Option<Vec<u8>>,
     /// Whether the agent is to be woken at boot, if that changed.
@@ -113,6 +115,9 @@ pub trait Store: Send + Sync {
     fn checkpoint(&self, agent: &AgentId) -> Result<Option<Vec<u8>>, StoreError>;
 
     fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Whether a record names a payload that was no row at that time.
+    fn names_file(&self, hash: &Hash) -> Result<bool, StoreError>;
 
     /// List entries of agents whose ids follow `after`, in the order of ids.
     fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError>;

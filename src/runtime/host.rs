@@ -106,6 +106,7 @@ impl Host {
             Writer::start(parts.store.clone()).map_err(|error| SubmitError::Unavailable(error.to_string()))?;
         let shared = Arc::new(Shared::new(parts, writer));
         shared.sweep_runs();
+        shared.sweep_payloads();
         let wheel = tokio::spawn({
             let shared = shared.clone();
             async move { shared.deadlines.run(&shared.source, |agent| shared.nudge(&agent)).await }
@@ -190,7 +191,7 @@ impl Shared {
     fn new(parts: Parts, writer: Writer) -> Self {
         let settings = parts.settings;
         Self {
-            blobs: Blobs::new(parts.store.clone(), parts.blobs_folder),
+            blobs: Blobs::new(parts.store.clone(), parts.blobs_folder).in_boot(parts.boot),
             store: parts.store,
             writer,
             boot: parts.boot,
@@ -339,6 +340,13 @@ impl Shared {
             if let Err(error) = self.processes.remove(name) {
                 tracing::warn!(%error, name, "a run folder cannot be removed");
             }
+        }
+    }
+
+    /// Removes the payloads of requests that earlier boots refused, or did not come to record.
+    fn sweep_payloads(&self) {
+        if let Err(error) = self.blobs.sweep() {
+            tracing::warn!(%error, "payloads that no event names cannot be removed; the next boot tries again");
         }
     }
 

@@ -616,7 +616,8 @@ fn a_damaged_payload_file_is_found() {
     write_ledgers(&*store, Some(&blobs), &[VICTIM], EVENTS);
     assert!(verify(&*store, &blobs, None, &mut |_| {}).expect("readable").is_whole());
 
-    let file = files(folder.path()).pop().expect("a payload became a file");
+    let file = files(folder.path()).into_iter().find(|file| file.metadata().expect("readable").len() > 70_000);
+    let file = file.expect("a payload became a file");
     let mut bytes = std::fs::read(&file).expect("readable");
     bytes[70_000] ^= 1;
     std::fs::write(&file, &bytes).expect("writable");

@@ -66,6 +66,10 @@ impl Store for FullStore {
         self.inner.blob(hash)
     }
 
+    fn names_file(&self, hash: &Hash) -> Result<bool, StoreError> {
+        self.inner.names_file(hash)
+    }
+
     fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError> {
         self.inner.agents(after, limit)
     }

@@ -65,6 +65,7 @@ impl Author {
             records: linked.records,
             head: linked.head,
             anchors: linked.anchors,
+            payloads: linked.payloads,
             list: (before.as_ref().map(|rows| &rows.list) != Some(&rows.list)).then(|| codec::to_bytes(&rows.list)),
             due: (before.as_ref().map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
             deadline: (before.as_ref().map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),

@@ -33,6 +33,7 @@ mod journey;
 mod ledger_maker;
 mod model;
 mod model_server;
+mod orphan;
 mod pinned;
 mod posture;
 mod process;

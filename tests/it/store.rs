@@ -39,6 +39,8 @@ struct PlannedPart {
     deadline: Option<Option<i64>>,
     closed: Vec<(usize, u64)>,
     checkpoint: Option<Vec<u8>>,
+    /// Texts of payloads that the records name; some of them are rows.
+    payloads: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +60,11 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..40)
 }
 
+/// So few that a payload is named, and comes as a row, more than once.
+fn payload() -> impl Strategy<Value = Vec<u8>> {
+    vec(0..3_u8, 0..2)
+}
+
 fn expected() -> impl Strategy<Value = Expected> {
     prop_oneof![
         12 => Just(Expected::Right),
@@ -72,22 +79,17 @@ fn part() -> impl Strategy<Value = PlannedPart> {
     let rows = (proptest::option::of(bytes()), proptest::option::of(any::<bool>()), deadline);
     let closed = vec((0..KINDS.len(), 1_u64..8), 0..3);
     let records = vec(bytes(), 1..5);
-    let strategy = (expected(), records, any::<bool>(), rows, closed, proptest::option::of(bytes()));
-    strategy.prop_map(|(expected, records, anchored, (list, due, deadline), closed, checkpoint)| PlannedPart {
-        expected,
-        records,
-        anchored,
-        list,
-        due,
-        deadline,
-        closed,
-        checkpoint,
+    let payloads = vec(payload(), 0..3);
+    let strategy = (expected(), records, any::<bool>(), rows, closed, proptest::option::of(bytes()), payloads);
+    strategy.prop_map(|(expected, records, anchored, (list, due, deadline), closed, checkpoint, payloads)| {
+        PlannedPart { expected, records, anchored, list, due, deadline, closed, checkpoint, payloads }
     })
 }
 
 fn append() -> impl Strategy<Value = PlannedAppend> {
     let parts = btree_map(0..AGENTS.len(), part(), 1..4);
-    (parts, vec(bytes(), 0..2)).prop_map(|(parts, blobs)| PlannedAppend { parts, blobs })
+    let blobs = vec(prop_oneof![bytes(), payload()], 0..2);
+    (parts, blobs).prop_map(|(parts, blobs)| PlannedAppend { parts, blobs })
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -158,6 +160,7 @@ impl Pair {
         let parts: Vec<Part> = parts.into_iter().map(|(part, _)| part).collect();
         let blobs: Vec<Blob> = planned.blobs.iter().cloned().map(Blob::new).collect();
         self.blobs.extend(blobs.iter().map(|blob| blob.hash));
+        self.blobs.extend(parts.iter().flat_map(|part| &part.payloads));
         if succeeds {
             for part in &parts {
                 self.heads.entry(part.agent.clone()).or_default().push(part.head);
@@ -185,6 +188,7 @@ impl Pair {
         }
         for hash in self.blobs.iter().chain([&Hash::of(b"no such blob")]) {
             assert_eq!(self.memory.blob(hash), self.redb().blob(hash));
+            assert_eq!(self.memory.names_file(hash), self.redb().names_file(hash));
         }
         for after in [None, Some(id("alpha")), Some(id("beta")), Some(id("zulu"))] {
             for limit in [0, 1, 2, usize::MAX] {
@@ -252,6 +256,7 @@ fn build(agent: &AgentId, expected: Head, planned: &PlannedPart) -> Part {
         closed: closed.collect(),
         tokens: Vec::new(),
         checkpoint: planned.checkpoint.clone(),
+        payloads: planned.payloads.iter().map(|text| Hash::of(text)).collect(),
     }
 }
 
@@ -284,6 +289,7 @@ fn plain(agent: &str, expected: Head) -> Part {
         deadline: Some(Some(7)),
         closed: vec![(0, 1)],
         checkpoint: Some(b"saved".to_vec()),
+        payloads: vec![b"elsewhere".to_vec()],
     };
     build(&id(agent), expected, &planned)
 }

@@ -271,6 +271,10 @@ impl Store for RedbStore {
         self.read(|transaction| row::blob(transaction, hash))
     }
 
+    fn names_file(&self, hash: &Hash) -> Result<bool, StoreError> {
+        self.read(|transaction| row::names_file(transaction, hash))
+    }
+
     fn list(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<(AgentId, Vec<u8>)>, StoreError> {
         self.read(|transaction| row::list(transaction, after, limit))
     }

@@ -1,8 +1,8 @@
 //! Appends to rows, and rows to answers.
 
 use super::table::{
-    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, HEADS, INDEX, LIST, LOG, NAMES, RECORDS, TOKENS,
-    Written, agent,
+    AGENTS, ANCHORS, BLOBS, CHECKPOINTS, DEADLINE_OF, DEADLINES, DUE, FILES, HEADS, INDEX, LIST, LOG, NAMES, RECORDS,
+    TOKENS, Written, agent,
 };
 use crate::fold::row::{RecordKind, RecordRow};
 use crate::ledger::{Append, AppendError, Head, Outcomes, Part, Records, chain};
@@ -29,6 +29,7 @@ struct Writing<'t> {
     tokens: Written<'t, [u8; 32], u32>,
     checkpoints: Written<'t, u32, &'static [u8]>,
     blobs: Written<'t, [u8; 32], &'static [u8]>,
+    files: Written<'t, [u8; 32], ()>,
     /// The log's next key.
     next: u64,
     /// A record with its agent's number before it.
@@ -60,6 +61,7 @@ impl<'t> Writing<'t> {
             tokens: Written::open(transaction, TOKENS)?,
             checkpoints: Written::open(transaction, CHECKPOINTS)?,
             blobs: Written::open(transaction, BLOBS)?,
+            files: Written::open(transaction, FILES)?,
             next,
             row: Vec::new(),
         })
@@ -82,6 +84,9 @@ impl<'t> Writing<'t> {
         }
         for blob in &append.blobs {
             self.blob(blob)?;
+        }
+        for hash in append.parts.iter().flat_map(|part| &part.payloads) {
+            self.named(hash)?;
         }
         Ok(Ok(()))
     }
@@ -167,6 +172,14 @@ impl<'t> Writing<'t> {
     fn blob(&mut self, blob: &Blob) -> Result<(), redb::Error> {
         if self.blobs.get(blob.hash.0)?.is_none() {
             self.blobs.insert(blob.hash.0, blob.bytes.as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// A named payload that is no row is a file.
+    fn named(&mut self, hash: &Hash) -> Result<(), redb::Error> {
+        if self.blobs.get(hash.0)?.is_none() {
+            self.files.insert(hash.0, ())?;
         }
         Ok(())
     }
@@ -258,6 +271,10 @@ pub(super) fn checkpoint(transaction: &ReadTransaction, id: &AgentId) -> Result<
 
 pub(super) fn blob(transaction: &ReadTransaction, hash: &Hash) -> Result<Option<Vec<u8>>, redb::Error> {
     Ok(transaction.open_table(BLOBS)?.get(hash.0)?.map(|bytes| bytes.value().to_vec()))
+}
+
+pub(super) fn names_file(transaction: &ReadTransaction, hash: &Hash) -> Result<bool, redb::Error> {
+    Ok(transaction.open_table(FILES)?.get(hash.0)?.is_some())
 }
 
 pub(super) fn list(

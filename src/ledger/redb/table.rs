@@ -31,6 +31,8 @@ pub const RECORDS: TableDefinition<(u32, u8, u64), (u64, u64)> = TableDefinition
 pub const TOKENS: TableDefinition<[u8; 32], u32> = TableDefinition::new("tokens");
 pub const CHECKPOINTS: TableDefinition<u32, &[u8]> = TableDefinition::new("checkpoints");
 pub const BLOBS: TableDefinition<[u8; 32], &[u8]> = TableDefinition::new("blobs");
+/// Payloads that records name and that are no rows. What is not here may be swept, so this is no cache.
+pub const FILES: TableDefinition<[u8; 32], ()> = TableDefinition::new("files");
 
 /// Opens every table once, so that readers find them.
 pub(super) fn create(transaction: &WriteTransaction) -> Result<(), redb::Error> {
@@ -49,6 +51,7 @@ pub(super) fn create(transaction: &WriteTransaction) -> Result<(), redb::Error> 
     transaction.open_table(TOKENS)?;
     transaction.open_table(CHECKPOINTS)?;
     transaction.open_table(BLOBS)?;
+    transaction.open_table(FILES)?;
     Ok(())
 }
 

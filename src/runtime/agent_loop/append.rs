@@ -46,7 +46,7 @@ fn part(
     (before, rows): (Option<&Rows>, &Rows),
     state: &AgentState,
 ) -> Part {
-    let Linked { records, anchors, head } =
+    let Linked { records, anchors, payloads, head } =
         chain::extend(expected, &staged.envelopes).expect("decisions keep events within their bounds");
     Part {
         agent: agent.clone(),
@@ -54,6 +54,7 @@ fn part(
         records,
         head,
         anchors,
+        payloads,
         list: (before.map(|rows| &rows.list) != Some(&rows.list)).then(|| codec::to_bytes(&rows.list)),
         due: (before.map(|rows| rows.due) != Some(rows.due)).then_some(rows.due),
         deadline: (before.map(|rows| rows.deadline) != Some(rows.deadline)).then_some(rows.deadline),
