@@ -1,6 +1,7 @@
 //! The main job, end to end: real work, a crash in the middle, and a history that is whole.
 
 use crate::daemon::{Daemon, Home, holon};
+use crate::readme::blocks;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,8 +35,9 @@ fn quotes_reality(answer: &str) {
 #[test]
 fn run_does_real_work_over_this_repository_and_quotes_it() {
     let home = Home::new();
-    let runbook = repository().join("src/guide/tour.runbook");
-    let run = holon(&home.path(), &repository()).arg("run").arg(runbook).output().unwrap();
+    let command = blocks("## Try it", "sh").remove(0);
+    let arguments = command.trim().strip_prefix("cargo run --release -- ").expect("the README runs holon by cargo");
+    let run = holon(&home.path(), &repository()).args(arguments.split(' ')).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     quotes_reality(&String::from_utf8(run.stdout).unwrap());
 }

@@ -41,6 +41,7 @@ mod projection;
 mod property;
 mod provider;
 mod quarantine;
+mod readme;
 mod replay;
 mod run;
 mod sample;
