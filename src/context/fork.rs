@@ -47,9 +47,9 @@ pub fn render(state: &AgentState, contents: &Contents, handoff: &str) -> Result<
             if state.works.focus == Some(id) { "active work of the parent" } else { "related work of the parent" };
         push(&mut text, &in_full(state, id, item, place, contents)?);
         let waits = state.waiting.active().filter(|(_, wait)| wait.work() == Some(id));
-        waits.for_each(|(wait, open)| drop(writeln!(text, "waits: {wait} {}", line(&open.reason))));
+        text.extend(waits.map(|(wait, open)| format!("waits: {wait} {}\n", line(&open.reason))));
         let triggers = state.waiting.triggers.iter().filter(|(_, trigger)| trigger.work == Some(id));
-        triggers.for_each(|(trigger, set)| drop(writeln!(text, "callback: {trigger} {}", line(&set.label))));
+        text.extend(triggers.map(|(trigger, set)| format!("callback: {trigger} {}\n", line(&set.label))));
     }
     if let Some(notes) = memory(state, contents, bound(state))? {
         push(&mut text, &notes);
@@ -118,10 +118,10 @@ fn tail(state: &AgentState) -> impl Iterator<Item = &RecentTurn> {
 }
 
 fn turn_text(turn: &RecentTurn, contents: &Contents) -> Result<String, Missing> {
-    let message = match &contents.event(turn.message_seq)?.event {
-        Event::Queue(QueueEvent::Enqueued(message)) => contents.content(&message.body)?.to_owned(),
-        _ => return Err(Missing::Event(turn.message_seq)),
+    let Event::Queue(QueueEvent::Enqueued(message)) = &contents.event(turn.message_seq)?.event else {
+        return Err(Missing::Event(turn.message_seq));
     };
+    let message = contents.content(&message.body)?.to_owned();
     let answer = match turn.answer {
         Some(seq) => contents.text(seq)?.to_owned(),
         None => String::new(),

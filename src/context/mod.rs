@@ -22,7 +22,7 @@ use crate::tools;
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, MessageId};
-use crate::words::limit::{INTERJECTIONS_PER_ROUND_MAX, MESSAGE_BODY_BYTES_MAX, PROMPT_BYTES_MAX};
+use crate::words::limit::{INTERJECTIONS_PER_ROUND_MAX, PROMPT_BYTES_MAX};
 use request::{ToolResultPart, ToolSchema};
 use std::collections::BTreeMap;
 
@@ -138,11 +138,12 @@ fn opening_needs(state: &AgentState, turn: &Turn) -> Needs {
 /// The prompts that join the next round: a portion of those that wait, so that neither the round's event nor its
 /// prompt outgrows its bound. The rest joins the rounds after it.
 fn joining(state: &AgentState) -> impl Iterator<Item = (MessageId, &Queued)> {
+    let bytes_max = state.turns.current.as_deref().map_or(0, recap::portion_bytes_max);
     let mut bytes = 0;
     state.queue.interjections().take(INTERJECTIONS_PER_ROUND_MAX).take_while(move |(_, queued)| {
         let is_first = bytes == 0;
         bytes += queued.body_bytes.max(1);
-        is_first || bytes <= MESSAGE_BODY_BYTES_MAX as u64
+        is_first || bytes <= bytes_max
     })
 }
 

@@ -21,6 +21,11 @@ pub(super) fn budget_bytes(turn: &Turn) -> u64 {
     turn.policy.context_tokens_max.saturating_mul(BYTES_PER_TOKEN)
 }
 
+/// The bytes of prompts that join one round together: what is left for more of them and for the work itself.
+pub(super) fn portion_bytes_max(turn: &Turn) -> u64 {
+    budget_bytes(turn) / 2
+}
+
 /// The sections that give way to a recap, by their places; none while the prompt is within its budget.
 pub(super) fn dropped(turn: &Turn) -> Option<std::ops::Range<usize>> {
     let kept: u64 = turn.sections.iter().map(|section| section.bytes).sum();
@@ -60,7 +65,7 @@ pub(super) fn text(turn: &Turn, range: std::ops::Range<usize>, contents: &Conten
     for section in turn.sections[range].iter().filter(|section| is_told(section)) {
         let bytes = contents.blobs.get(&section.hash).ok_or(Missing::Blob(section.hash))?;
         match Part::read(section.kind, bytes).map_err(|_| Missing::Blob(section.hash))? {
-            Part::User(earlier) => told.push_str(earlier.split_once('\n').map_or("", |(_, rest)| rest)),
+            Part::User(earlier) => told.push_str(earlier.trim_start_matches(|sign| sign != '\n')),
             Part::Assistant(said) => {
                 // Writing into a string cannot fail, hence the ignored results in this file.
                 let _ = write!(told, "\nyou said: {}", first_line(&said.text));
@@ -72,7 +77,10 @@ pub(super) fn text(turn: &Turn, range: std::ops::Range<usize>, contents: &Conten
             Part::System(_) => {}
         }
     }
-    Ok(format!("[recap of earlier rounds of this turn, made by the runtime]{}", tail(&told, RECAP_BYTES_MAX)))
+    Ok(format!(
+        "[recap of earlier rounds of this turn, made by the runtime]\n{}",
+        tail(told.trim_start(), RECAP_BYTES_MAX)
+    ))
 }
 
 #[derive(Deserialize)]

@@ -117,7 +117,12 @@ pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
         Lifecycle::Active | Lifecycle::Paused | Lifecycle::Stopped if is_reported(state) => {
             to_end(state, "delegation_ended")
         }
-        _ => Vec::new(),
+        Lifecycle::Active
+        | Lifecycle::Paused
+        | Lifecycle::Stopped
+        | Lifecycle::Archiving
+        | Lifecycle::Unborn
+        | Lifecycle::Archived => Vec::new(),
     }
 }
 

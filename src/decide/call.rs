@@ -135,7 +135,10 @@ fn execute(state: &AgentState, turn: &Turn, calls: &Calls, request: &ExecRequest
     let event = TaskCreateRequested {
         task: state.tasks.last.next(),
         request: request.clone(),
-        summary: excerpt(request.spec.cmd.trim(), EXCERPT_BYTES_MAX).to_owned(),
+        summary: request
+            .summary
+            .clone()
+            .unwrap_or_else(|| excerpt(request.spec.cmd.trim(), EXCERPT_BYTES_MAX).to_owned()),
         caller: Some(Caller { run: turn.run, round: calls.round, call: calls.done }),
         work: turn.work,
     };
@@ -192,10 +195,7 @@ fn plain((events, answer): (Vec<Event>, CallResult)) -> (Decision, CallResult) {
 
 /// A refusal in terms a model can act on.
 pub fn refusal(rejection: &Rejection) -> CallError {
-    let field = match rejection {
-        Rejection::Invalid { field, .. } => Some((*field).to_owned()),
-        _ => None,
-    };
+    let field = if let Rejection::Invalid { field, .. } = rejection { Some((*field).to_owned()) } else { None };
     let kind = if field.is_some() { "invalid_tool_input" } else { rejection.code() };
     CallError { kind: kind.into(), field, message: rejection.to_string(), hint: rejection.hint().map(str::to_owned) }
 }

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod birth;
 pub mod call;
+mod episode;
 pub mod memory;
 pub mod operator;
 pub mod policy;

@@ -11,7 +11,7 @@
 //!
 //! It proposes events and owns no state.
 
-use super::{agent, call, task, turn, work};
+use super::{agent, call, episode, task, turn, work};
 use crate::events::Event;
 use crate::fold::AgentState;
 use crate::fold::turn::Phase;
@@ -37,9 +37,9 @@ pub(super) fn next(state: &AgentState) -> Vec<Event> {
     }
 }
 
-/// Between turns runnable work is continued, a delegation that has come to rest is reported, and an agent that is to
+/// Between turns a stretch of turns is summed up, runnable work is continued, a delegation that has come to rest is reported, and an agent that is to
 /// end does so once nothing is open.
 fn between_turns(state: &AgentState) -> Vec<Event> {
-    let ended = agent::follow_up(state);
-    if ended.is_empty() { work::follow_up(state) } else { ended }
+    let steps = [episode::follow_up, agent::follow_up, work::follow_up];
+    steps.iter().map(|step| step(state)).find(|events| !events.is_empty()).unwrap_or_default()
 }

@@ -21,6 +21,8 @@ shape! {
         shown_tokens: u32,
         /// Whether an equal command that runs already is answered with its handle.
         reuse_running: bool,
+        /// A line for people, if it was given one.
+        summary: Option<String>,
     }
 }
 

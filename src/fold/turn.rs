@@ -21,7 +21,7 @@ use super::{Illegal, Place};
 use crate::events::call::{Call, CallResult};
 use crate::events::memory::MemoryEvent;
 use crate::events::operator::{BriefKind, OperatorEvent};
-use crate::events::queue::MessageSettled;
+use crate::events::queue::{MessageKind, MessageSettled};
 use crate::events::task::Caller;
 use crate::events::turn::{
     AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, Entry, RoundAttemptFailed, RoundAttempted,
@@ -31,7 +31,7 @@ use crate::events::work::WorkEvent;
 use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
 use crate::words::id::{Boot, EventSeq, MessageId, RunId, TaskId, WorkId};
-use crate::words::limit::{DIGEST_LINE_BYTES_MAX, RECENT_TURNS_MAX};
+use crate::words::limit::{DIGEST_LINE_BYTES_MAX, RECENT_KEPT_MAX};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -173,6 +173,11 @@ pub struct CallAttempt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentTurn {
     pub run: RunId,
+    pub started: EventSeq,
+    /// What began it.
+    pub kind: MessageKind,
+    /// Whether an episode holds it, so that it may leave.
+    pub held: bool,
     pub work: Option<WorkId>,
     pub outcome: TurnOutcome,
     /// Tool calls that it made.
@@ -333,10 +338,10 @@ impl Turns {
         }
     }
 
-    /// Turns leave the prompt when an episode holds them.
+    /// A turn that an episode holds may leave the prompt, when others come.
     pub(super) fn remembered(&mut self, event: &MemoryEvent) {
         if let MemoryEvent::EpisodeFinalized(episode) = event {
-            self.recent.retain(|turn| turn.run > episode.last);
+            self.recent.iter_mut().filter(|turn| turn.run <= episode.last).for_each(|turn| turn.held = true);
         }
     }
 
@@ -375,11 +380,14 @@ impl Turns {
             return Err("the turn's message is not settled");
         }
         if let Some(message) = turn.sections.iter().find(|section| section.kind == SectionKind::Message) {
-            if self.recent.len() == RECENT_TURNS_MAX {
+            while self.recent.len() >= RECENT_KEPT_MAX && self.recent.front().is_some_and(|turn| turn.held) {
                 self.recent.pop_front();
             }
             self.recent.push_back(RecentTurn {
                 run: turn.run,
+                started: turn.started,
+                kind: turn.queued.kind,
+                held: false,
                 work: turn.work,
                 outcome: event.outcome,
                 calls_done: turn.calls_done,

@@ -178,8 +178,12 @@ impl Host {
         let known = anchor.clone();
         let takes_it =
             move |state: &AgentState| state.workspaces.at(&known).is_none() && state.agent.lifecycle.admits();
-        if !self.handle.read(agent, takes_it).await? {
-            return Ok(());
+        match self.handle.read(agent, takes_it).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // An agent that is set apart does not keep the others from being served.
+            Err(SubmitError::Quarantined { .. }) => return Ok(()),
+            Err(error) => return Err(error),
         }
         let projection = Projection::CanonicalRoot;
         let request = Request::new(WorkspaceCommand::Attach { anchor, projection }, Cause::Runtime);

@@ -70,8 +70,7 @@ impl Token {
         if drawn < bytes.len() {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self(format!("cb_{hex}").into()))
+        Ok(Self(format!("cb_{}", Hash(bytes)).into()))
     }
 
     /// The text that whoever holds the capability presents.

@@ -1,13 +1,15 @@
 //! Tools of the task plane: commands, and what supervises them.
 
-use super::{Tool, invalid, read, schema_of};
+use super::waiting::Nothing;
+use super::{Tool, invalid, read, schema_of, text};
 use crate::decide::profile::Family;
-use crate::events::call::{Action, CallError, ExecRequest};
+use crate::events::call::{Action, CallError, ExecRequest, View};
 use crate::events::task::CommandSpec;
+use crate::words::content::excerpt;
 use crate::words::id::TaskId;
 use crate::words::limit::{
-    COMMAND_BYTES_MAX, SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT, TASK_OUTPUT_BLOCK_MS_MAX,
-    YIELD_MS_DEFAULT, YIELD_MS_MAX,
+    COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT,
+    TASK_OUTPUT_BLOCK_MS_MAX, YIELD_MS_DEFAULT, YIELD_MS_MAX,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +32,69 @@ pub(super) const TOOLS: &[Tool] = &[
         schema: schema_of::<TaskOutput>,
         read: |arguments, _| read::<TaskOutput>(arguments)?.action(),
     },
+    Tool {
+        name: "TaskList",
+        family: Family::Core,
+        description: "List the tasks that are open: commands that go on, and children.",
+        mutates: false,
+        schema: schema_of::<Nothing>,
+        read: |arguments, _| read::<Nothing>(arguments).map(|Nothing {}| Action::Look(View::Tasks)),
+    },
+    Tool {
+        name: "TaskStatus",
+        family: Family::Core,
+        description: "Show where a task stands.",
+        mutates: false,
+        schema: schema_of::<OneTask>,
+        read: |arguments, _| Ok(Action::Look(View::Task(read::<OneTask>(arguments)?.task()?))),
+    },
+    Tool {
+        name: "TaskInput",
+        family: Family::Core,
+        description: "Write to the standard input of a command that accepts it, or send a child a message.",
+        mutates: true,
+        schema: schema_of::<TaskInput>,
+        read: |arguments, blobs| {
+            let TaskInput { task_id, text: input } = read(arguments)?;
+            Ok(Action::TaskInput { task: task(&task_id)?, text: text("text", input, blobs)? })
+        },
+    },
+    Tool {
+        name: "TaskStop",
+        family: Family::Core,
+        description: "End a task: a command and all it started, or a child.",
+        mutates: true,
+        schema: schema_of::<OneTask>,
+        read: |arguments, _| Ok(Action::TaskStop { task: read::<OneTask>(arguments)?.task()? }),
+    },
 ];
+
+/// Arguments of TaskStatus and TaskStop.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneTask {
+    /// The task, such as task-3.
+    task_id: String,
+}
+
+/// Arguments of TaskInput.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TaskInput {
+    /// The task, such as task-3.
+    task_id: String,
+    text: String,
+}
+
+impl OneTask {
+    fn task(&self) -> Result<TaskId, CallError> {
+        task(&self.task_id)
+    }
+}
+
+fn task(id: &str) -> Result<TaskId, CallError> {
+    id.parse().map_err(|_| invalid("task_id", "is not a task id", "task ids look like task-3, as ExecCommand gave it"))
+}
 
 /// Arguments of ExecCommand.
 #[derive(Deserialize, JsonSchema)]
@@ -52,6 +116,11 @@ struct ExecCommand {
     /// What to do when an equal command runs already.
     #[serde(default)]
     duplicate_policy: DuplicatePolicy,
+    /// Whether its standard input stays open for TaskInput.
+    #[serde(default)]
+    accepts_input: bool,
+    /// What it is for, for people.
+    summary: Option<String>,
 }
 
 /// What to do when an equal command runs already.
@@ -75,6 +144,8 @@ struct TaskOutput {
     block: Option<bool>,
     /// How long to wait at most, in milliseconds.
     timeout_ms: Option<u64>,
+    /// The byte to begin at, to read the kept output page by page.
+    offset: Option<u64>,
     /// The most output to show, in tokens.
     max_output_tokens: Option<u32>,
 }
@@ -96,28 +167,31 @@ impl ExecCommand {
             workdir: self.workdir,
             shell: self.shell,
             login: self.login,
-            accepts_input: false,
+            accepts_input: self.accepts_input,
         };
         Ok(Action::Exec(ExecRequest {
             spec,
             yield_ms: self.yield_time_ms.unwrap_or(YIELD_MS_DEFAULT).min(YIELD_MS_MAX),
             shown_tokens: shown_tokens(self.max_output_tokens),
             reuse_running: self.duplicate_policy == DuplicatePolicy::ReuseRunning,
+            summary: self.summary.map(|summary| excerpt(&summary, EXCERPT_BYTES_MAX).to_owned()),
         }))
     }
 }
 
 impl TaskOutput {
     fn action(self) -> Result<Action, CallError> {
-        let task: TaskId = self
-            .task_id
-            .parse()
-            .map_err(|_| invalid("task_id", "is not a task id", "task ids look like task-3, as ExecCommand gave it"))?;
+        let task = task(&self.task_id)?;
         let wait_ms = match self.block {
             Some(false) => 0,
             None | Some(true) => self.timeout_ms.unwrap_or(TASK_OUTPUT_BLOCK_MS_DEFAULT).min(TASK_OUTPUT_BLOCK_MS_MAX),
         };
-        Ok(Action::TaskOutput { task, offset: None, wait_ms, shown_tokens: shown_tokens(self.max_output_tokens) })
+        Ok(Action::TaskOutput {
+            task,
+            offset: self.offset,
+            wait_ms,
+            shown_tokens: shown_tokens(self.max_output_tokens),
+        })
     }
 }
 

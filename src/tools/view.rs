@@ -70,7 +70,7 @@ pub fn with_texts(value: Value, texts: &BTreeMap<Hash, String>) -> Value {
             }
         }
         Value::Array(items) => items.into_iter().map(|item| with_texts(item, texts)).collect(),
-        other => other,
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
     }
 }
 

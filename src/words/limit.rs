@@ -67,7 +67,7 @@ pub const CALLS_PER_ROUND_MAX: usize = 64;
 /// Prompts that join one model round; further ones join the rounds after it.
 pub const INTERJECTIONS_PER_ROUND_MAX: usize = 64;
 /// What all calls of one model round ask for, together.
-pub const CALLS_PER_ROUND_BYTES_MAX: usize = 3 * COMMAND_BYTES_MAX;
+pub const CALLS_PER_ROUND_BYTES_MAX: usize = 3 * COMMAND_BYTES_MAX + 8 * 1024;
 /// A tool call's id or name, as a model gives it.
 pub const CALL_NAME_BYTES_MAX: usize = 128;
 /// A command line, as a model or an operator gives it.
@@ -84,8 +84,10 @@ pub const BOOTS_PER_STEP_MAX: u32 = 3;
 pub const RETRY_MS_FIRST: u64 = 500;
 /// Longest wait between two attempts, a provider's Retry-After included.
 pub const RETRY_MS_MAX: u64 = 5 * 60 * 1_000;
-/// Turns of the past that the prompt repeats word for word: those that no episode holds.
-pub const RECENT_TURNS_MAX: usize = EPISODE_TURNS_MAX;
+/// Turns of the past that the prompt repeats word for word, once an episode holds them.
+pub const RECENT_KEPT_MAX: usize = 8;
+/// The most of them, with those that no episode holds yet.
+pub const RECENT_TURNS_MAX: usize = RECENT_KEPT_MAX + EPISODE_TURNS_MAX;
 /// Tokens that a prompt may hold before older rounds give way to a recap.
 pub const CONTEXT_TOKENS_MAX: u64 = 150_000;
 /// Bytes of the conversation that a prompt may hold before the turn fails `context_exhausted`.

@@ -170,7 +170,7 @@ fn a_status_says_what_an_agent_does_and_what_that_rests_on() {
         messages waiting  0\n\
         tasks open        0\n\
         model             builtin/runbook\n\
-        events            1\n"
+        events            3\n"
     );
     wait(async {
         daemon.prompt("main", "$ cat gate").await;
@@ -207,15 +207,15 @@ fn events_are_shown_from_anywhere_and_as_many_as_asked_for() {
         let said = say(&home, &[&["events"], arguments].concat());
         said.data().lines().map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect()
     };
-    assert_eq!(seqs(&["--limit", "3"]), [699, 700, 701], "the last ones, in order");
-    assert_eq!(seqs(&[]), (574..=701).collect::<Vec<_>>());
-    assert_eq!(seqs(&["--limit", "600"]), (102..=701).collect::<Vec<_>>());
-    assert_eq!(seqs(&["--limit", "9999"]), (1..=701).collect::<Vec<_>>());
-    assert_eq!(seqs(&["--after", "0"]), (1..=701).collect::<Vec<_>>());
+    assert_eq!(seqs(&["--limit", "3"]), [701, 702, 703], "the last ones, in order");
+    assert_eq!(seqs(&[]), (576..=703).collect::<Vec<_>>());
+    assert_eq!(seqs(&["--limit", "600"]), (104..=703).collect::<Vec<_>>());
+    assert_eq!(seqs(&["--limit", "9999"]), (1..=703).collect::<Vec<_>>());
+    assert_eq!(seqs(&["--after", "0"]), (1..=703).collect::<Vec<_>>());
     assert_eq!(seqs(&["--after", "10", "--limit", "2"]), [11, 12]);
-    assert_eq!(seqs(&["--after", "701"]), [0; 0]);
+    assert_eq!(seqs(&["--after", "703"]), [0; 0]);
     assert_eq!(seqs(&["--limit", "0"]), [0; 0]);
-    say(&home, &["events", "--after", "702"]).refused(1, &["701"]);
+    say(&home, &["events", "--after", "704"]).refused(1, &["703"]);
 
     let raw = say(&home, &["events", "--json", "--projection", "local_debug", "--limit", "2"]);
     let lines: Vec<Value> =
@@ -229,22 +229,22 @@ fn events_are_shown_from_anywhere_and_as_many_as_asked_for() {
 fn following_goes_on_until_the_limit_or_the_servers_end() {
     let home = Home::new();
     let daemon = home.serve();
-    let mut follower = start(&home, &["events", "--follow", "--after", "0", "--limit", "2"]);
+    let mut follower = start(&home, &["events", "--follow", "--after", "2", "--limit", "2"]);
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().contains("agent_created"));
+    assert!(lines.next().unwrap().unwrap().contains("workspace_entered"));
     assert_eq!(say(&home, &["agent", "stop"]).code, Some(0));
     assert!(lines.next().unwrap().unwrap().contains("agent_stopped"), "as it is recorded");
     assert!(lines.next().is_none());
     assert_eq!(follower.wait().unwrap().code(), Some(0));
 
-    let mut follower = start(&home, &["events", "-f", "--after", "1"]);
+    let mut follower = start(&home, &["events", "-f", "--after", "3"]);
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("agent_stopped"));
     assert!(daemon.stop().success());
     assert_eq!(follower.wait().unwrap().code(), Some(1));
     let mut said = String::new();
     follower.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains("after event 2") && said.contains("hint: go on with --after 2"), "{said}");
+    assert!(said.contains("after event 4") && said.contains("hint: go on with --after 4"), "{said}");
 }
 
 #[test]

@@ -139,7 +139,10 @@ fn a_prompt_whose_contents_were_not_read_is_not_made() {
     tell(&mut world, "prompt meanwhile");
     let turn = world.turn().expect("a turn runs");
     let late = world.state.queue.interjections().next().expect("a prompt waits").1.seq;
-    assert_eq!(context::render(&world.state, turn, &contents).unwrap_err(), PromptError::Missing(late));
+    assert_eq!(
+        context::render(&world.state, turn, &contents).unwrap_err(),
+        PromptError::Missing(holon::context::Missing::Event(late))
+    );
 }
 
 #[test]
@@ -147,12 +150,52 @@ fn a_prompt_that_is_too_long_fails_its_turn_and_says_so() {
     let mut world = World::new();
     tell(&mut world, "prompt hello");
     tell(&mut world, "begin");
-    for round in 1..=8 {
+    for round in 1..=2 {
         tell(&mut world, "round");
-        tell(&mut world, &format!("answer {} | Fly {{}}", round.to_string().repeat(1024 * 1024)));
+        tell(&mut world, &format!("answer {} | Fly {{}}", round.to_string().repeat(400 * 1024)));
     }
     let told = tell(&mut world, "round");
-    assert_eq!(told.last().map(String::as_str), Some("run-1 failed context_exhausted after 8 rounds"), "{told:?}");
+    assert_eq!(told.last().map(String::as_str), Some("run-1 failed context_exhausted after 2 rounds"), "{told:?}");
+}
+
+#[test]
+fn rounds_before_the_last_two_give_way_to_a_recap_when_the_budget_is_reached() {
+    let mut world = World::new();
+    tell(&mut world, "prompt hello");
+    tell(&mut world, "begin");
+    for round in 1..=8 {
+        tell(&mut world, "round");
+        tell(&mut world, &format!("answer round {round} says {} | Fly {{}}", "x".repeat(150 * 1024)));
+    }
+    tell(&mut world, "round");
+    let recap = section(&world, SectionKind::Recap);
+    for told in [
+        "recap of earlier rounds",
+        "\nyou said: round 1 says",
+        "you said: round 5 says",
+        "call Fly {}",
+        "- Fly: there is no such tool",
+    ] {
+        assert!(recap.contains(told), "{told} is not in {}", &recap[..recap.len().min(2_000)]);
+    }
+    let turn = world.turn().expect("a turn runs");
+    let kinds: Vec<&str> = turn.sections.iter().map(|section| section.kind.name()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "contract",
+            "message",
+            "recap",
+            "assistant",
+            "tool_result",
+            "assistant",
+            "tool_result",
+            "assistant",
+            "tool_result"
+        ]
+    );
+    let bytes: u64 = turn.sections.iter().map(|section| section.bytes).sum();
+    assert!(bytes < turn.policy.context_tokens_max * 4, "{bytes}");
 }
 
 /// A message from `origin`, as the model reads it.

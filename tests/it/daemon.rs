@@ -19,6 +19,9 @@ use tokio::net::unix::pipe;
 /// Longer than anything here takes; what waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Events with which the default agent begins: its creation, and its workspace attached and entered.
+pub const BORN: u64 = 3;
+
 /// A home, and how its daemons are started.
 pub struct Home {
     folder: Arc<TempDir>,

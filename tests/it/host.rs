@@ -1,5 +1,6 @@
 //! A runtime in this process, over a store that can be made to fail.
 
+use crate::daemon::BORN;
 use futures::future::join_all;
 use holon::decide::agent::{AgentCommand, NewAgent};
 use holon::decide::queue::{NewMessage, QueueCommand};
@@ -278,7 +279,7 @@ async fn reads_of_a_sleeping_agent_wake_nobody() {
     host.shutdown().await;
     let host = start(store, folder.path(), 2).await;
     let handle = host.handle();
-    assert_eq!(handle.read(&main_agent(), |state| state.head).await.unwrap(), EventSeq(1));
+    assert_eq!(handle.read(&main_agent(), |state| state.head).await.unwrap(), EventSeq(BORN));
     assert_eq!(handle.occupancy().agents_awake, 0, "nothing was due, and reading wakes nobody");
     let unknown = handle.read(&AgentId::parse("nobody").unwrap(), |state| state.head).await;
     assert!(matches!(unknown, Err(SubmitError::Rejected(Rejection::UnknownAgent))), "{unknown:?}");

@@ -223,7 +223,7 @@ fn answer_round(turn: &Turn, requested: &Requested) -> (Request, Vec<Blob>) {
 
 fn call() -> Call {
     let spec = CommandSpec { cmd: "make check".into(), workdir: None, shell: None, login: false, accepts_input: false };
-    let exec = ExecRequest { spec, yield_ms: 10_000, shown_tokens: 1_000, reuse_running: false };
+    let exec = ExecRequest { spec, yield_ms: 10_000, shown_tokens: 1_000, reuse_running: false, summary: None };
     Call { id: "call-1".into(), tool: "ExecCommand".into(), action: Action::Exec(exec) }
 }
 

@@ -132,7 +132,6 @@ const AWAITED: &[&str] = &[
     "guidance_read",
     "operator_notification_requested",
     "working_memory_updated",
-    "episode_memory_finalized",
 ];
 
 #[test]

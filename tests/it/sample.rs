@@ -230,7 +230,7 @@ fn exec() -> ExecRequest {
         login: true,
         accepts_input: false,
     };
-    ExecRequest { spec, yield_ms: 10_000, shown_tokens: 8_000, reuse_running: true }
+    ExecRequest { spec, yield_ms: 10_000, shown_tokens: 8_000, reuse_running: true, summary: None }
 }
 
 fn task_events() -> Vec<Event> {

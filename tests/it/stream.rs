@@ -1,7 +1,7 @@
 //! Following a ledger: pages and streams, from anywhere, at any pace, over restarts.
 
 use crate::ask::{Ask, connect};
-use crate::daemon::{Daemon, Home, PATIENCE};
+use crate::daemon::{BORN, Daemon, Home, PATIENCE};
 use futures::StreamExt;
 use holon::client::{Client, StreamedEvent};
 use proptest::prelude::{Strategy, any, prop};
@@ -57,7 +57,7 @@ async fn a_stream_is_the_ledger_from_wherever_it_starts() {
     grow(&daemon, "main", 600).await;
     let ledger = daemon.events("main").await;
     let head = ledger.len() as u64;
-    assert_eq!(head, 601);
+    assert_eq!(head, BORN + 600);
     assert!(ledger.windows(2).all(|pair| pair[1]["prev_hash"] == pair[0]["hash"]), "the links join");
     for after in [0, 1, 63, 64, 65, 300, 511, 512, head - 1] {
         let seen = follow(&daemon.client, &format!("{RAW}&after_seq={after}"), head).await;
@@ -75,12 +75,12 @@ async fn a_frame_has_the_seq_the_kind_and_the_event() {
     let daemon = Home::new().serve();
     grow(&daemon, "main", 2).await;
     let ask = Ask::new(&daemon);
-    let told = ask.get("/agents/main/events/stream?after_seq=0&limit=3").await;
+    let told = ask.get("/agents/main/events/stream?after_seq=2&limit=3").await;
     assert_eq!(told.header("content-type"), "text/event-stream");
     assert_eq!(told.header("cache-control"), "no-store");
     let mut frames = told.text.split("\n\n");
     assert_eq!(frames.next(), Some("retry: 1000"));
-    for (seq, kind) in [(1, "agent_created"), (2, "agent_stopped"), (3, "agent_started")] {
+    for (seq, kind) in [(3, "workspace_entered"), (4, "agent_stopped"), (5, "agent_started")] {
         let lines: Vec<&str> = frames.next().expect("a frame").lines().collect();
         assert_eq!(lines[..2], [format!("id: {seq}"), format!("event: {kind}")]);
         let data: Value = serde_json::from_str(lines[2].strip_prefix("data: ").expect("data")).expect("JSON");
@@ -112,23 +112,23 @@ async fn a_stream_that_names_no_start_begins_at_the_tail() {
     grow(&daemon, "main", 10).await;
     let mut tail = daemon.client.stream(RAW).await.unwrap();
     grow(&daemon, "main", 1).await;
-    assert_eq!(tail.next().await.unwrap().unwrap().seq, 12);
+    assert_eq!(tail.next().await.unwrap().unwrap().seq, BORN + 11);
 }
 
 #[tokio::test]
 async fn a_cursor_beyond_the_head_is_told_where_the_head_is() {
     let daemon = Home::new().serve();
     let ask = Ask::new(&daemon);
-    for beyond in [2, 999, u64::MAX] {
+    for beyond in [BORN + 1, 999, u64::MAX] {
         let problem =
             ask.get(&format!("/agents/main/events/stream?after_seq={beyond}")).await.refused(404, "cursor_not_found");
         assert_eq!(
             (&problem["head"], &problem["after_seq"], &problem["event_seq"]),
-            (&json!(1), &json!(beyond), &json!(beyond))
+            (&json!(BORN), &json!(beyond), &json!(beyond))
         );
         let resumed =
             ask.send("GET", "/agents/main/events/stream", |request| request.header("Last-Event-ID", beyond)).await;
-        assert_eq!(resumed.refused(404, "cursor_not_found")["head"], 1);
+        assert_eq!(resumed.refused(404, "cursor_not_found")["head"], BORN);
     }
     for odd in ["x", "-1", "", "1.0"] {
         let told = ask.send("GET", "/agents/main/events/stream", |request| request.header("Last-Event-ID", odd)).await;
@@ -212,7 +212,7 @@ async fn every_reader_sees_every_event_while_writers_write_and_others_stall() {
             let event = tokio::time::timeout(PATIENCE, tail.next()).await.expect("in time");
             seen.push(event.expect("it goes on").expect("a frame"));
         }
-        agrees(&seen, &ledger, 1);
+        agrees(&seen, &ledger, BORN);
     }
     let seen = follow(&clients[0], &format!("{RAW}&after_seq=0"), head).await;
     agrees(&seen, &ledger, 0);

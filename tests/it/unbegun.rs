@@ -59,7 +59,7 @@ impl Agent {
         };
         agent.told(TurnCommand::Request(round));
         let spec = CommandSpec { cmd: "true".into(), workdir: None, shell: None, login: false, accepts_input: false };
-        let request = ExecRequest { spec, yield_ms: 1, shown_tokens: 1, reuse_running: false };
+        let request = ExecRequest { spec, yield_ms: 1, shown_tokens: 1, reuse_running: false, summary: None };
         agent.told(TurnCommand::Record(NewAnswer {
             run: RUN,
             attempt: agent.0.head,

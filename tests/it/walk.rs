@@ -1,23 +1,23 @@
 //! A turn that is killed at each of its recorded steps in turn, and loses nothing.
 
-use crate::daemon::{Home, of_kind, outcomes};
+use crate::daemon::{BORN, Home, of_kind, outcomes};
 use crate::model_server::{Answer, ModelServer, Received, Reply};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The event that ends the turn; the agent's creation is the first.
-const LAST_STEP: u64 = 25;
+/// The event that ends the turn; the agent's creation and its workspace are the first.
+const LAST_STEP: u64 = 27;
 const WALKERS: u64 = 4;
 /// Rounds, and the steps that pass only when their model call is answered.
-const CALL_STEPS: [(usize, [u64; 2]); 3] = [(1, [6, 7]), (2, [13, 14]), (3, [20, 21])];
+const CALL_STEPS: [(usize, [u64; 2]); 3] = [(1, [8, 9]), (2, [15, 16]), (3, [22, 23])];
 /// Commands, and the steps that pass only when they end.
-const COMMAND_STEPS: [(usize, u64); 2] = [(1, 10), (2, 17)];
+const COMMAND_STEPS: [(usize, u64); 2] = [(1, 12), (2, 19)];
 
 #[test]
 fn a_turn_goes_on_from_every_recorded_step() {
     std::thread::scope(|scope| {
-        for first in 2..2 + WALKERS {
+        for first in BORN + 1..=BORN + WALKERS {
             scope.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 for step in (first..=LAST_STEP).step_by(WALKERS as usize) {

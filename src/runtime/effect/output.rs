@@ -2,8 +2,8 @@
 
 use super::command::run_name;
 use super::outside::{Ended, refused, viewed};
-use crate::events::task::{CommandOutput, TaskEvent};
-use crate::events::{Event, TaskEvent as Task};
+use crate::events::task::CommandOutput;
+use crate::events::{Event, TaskEvent};
 use crate::fold::AgentState;
 use crate::fold::row::RecordKind;
 use crate::ledger::reader;
@@ -54,7 +54,7 @@ async fn ended(
     let row = shared.store.record(&state.agent_id, RecordKind::Task, task.0).map_err(|error| fault(&error))?;
     let row = row.ok_or_else(|| refused("not_found", "there is no such task"))?;
     let event = reader::event(&*shared.store, &state.agent_id, row.last).map_err(|error| fault(&error))?;
-    let Some(Event::Task(Task::Exited(exited))) = event.map(|event| event.envelope.event) else {
+    let Some(Event::Task(TaskEvent::Exited(exited))) = event.map(|event| event.envelope.event) else {
         return Err(refused("not_found", "the task's end is not recorded"));
     };
     let text = whole(shared, &exited.output).await.map_err(|error| fault(&error))?;
@@ -71,5 +71,3 @@ async fn whole(shared: &Arc<Shared>, output: &CommandOutput) -> Result<String, c
         None => (Handle { shared: shared.clone() }).text(output.shown.clone()).await,
     }
 }
-
-const _: fn(&TaskEvent) -> u16 = TaskEvent::tag;

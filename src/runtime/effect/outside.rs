@@ -59,7 +59,7 @@ impl OutsideCall {
     async fn act(self, shared: &Arc<Shared>) -> Ended {
         let place = place(shared, &self.state);
         match self.action {
-            Action::Look(ref view) => self.look(shared, view).await,
+            Action::Look(ref view) => self.look(shared, view),
             Action::TaskOutput { task, offset, shown_tokens, .. } => {
                 output::page(shared, &self.state, task, offset.unwrap_or(0), shown_tokens).await
             }
@@ -83,7 +83,7 @@ impl OutsideCall {
     }
 
     /// A part of the state, as JSON, or of what has left it.
-    async fn look(&self, shared: &Arc<Shared>, view: &View) -> Ended {
+    fn look(&self, shared: &Arc<Shared>, view: &View) -> Ended {
         if let Some(value) = tools::view::render(&self.state, view) {
             return viewed(tools::view::with_texts(value, &texts(shared, &self.state, view)).to_string());
         }

@@ -4,10 +4,8 @@ use super::outside::{Ended, refused};
 use super::workspace::home;
 use crate::decide::call::CallEnd;
 use crate::fold::AgentState;
-use crate::fold::waiting::Trigger;
 use crate::runtime::host::Shared;
 use crate::runtime::source::Token;
-use crate::words::hash::Hash;
 use crate::words::id::{AgentId, TriggerId};
 use std::fs;
 use std::io::{self, Write as _};
@@ -43,9 +41,4 @@ fn write(shared: &Shared, agent: &AgentId, trigger: TriggerId, token: &Token) ->
 
 fn file(shared: &Shared, agent: &AgentId, trigger: TriggerId) -> PathBuf {
     home(shared, agent).join("triggers").join(format!("{trigger}.url"))
-}
-
-/// Whether a token's hash is the one that `trigger` was made with.
-pub(in crate::runtime) fn opens(trigger: &Trigger, token_hash: &Hash) -> bool {
-    trigger.token_hash == *token_hash
 }

@@ -298,7 +298,7 @@ fn prompts_that_wait_for_a_round_join_it_in_bounded_portions() {
     let mut world = World::new();
     world.prompt("hello").unwrap();
     super::script::tell(&mut world, "begin");
-    let long = "x".repeat(MESSAGE_BODY_BYTES_MAX);
+    let long = "x".repeat(400 * 1024);
     world.keep(vec![Blob::new(long.clone().into_bytes())]);
     for _ in 0..9 {
         world.prompt(&long).unwrap();

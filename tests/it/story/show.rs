@@ -8,7 +8,7 @@ use holon::events::queue::{MessageOutcome, QueueEvent};
 use holon::events::task::{Exit, TaskEvent};
 use holon::events::turn::{AfterAttempt, Entry, RoundRequested, TurnEvent, TurnTerminal};
 use holon::events::waiting::WaitingEvent;
-use holon::events::{Envelope, Event};
+use holon::events::{Envelope, Event, MemoryEvent};
 use holon::fold::owed::Owed;
 use holon::fold::posture::Posture;
 use holon::fold::turn::Phase;
@@ -22,6 +22,9 @@ pub fn event(envelope: &Envelope) -> String {
         Event::Queue(event) => queue(event),
         Event::Turn(event) => turn(event, envelope),
         Event::Task(event) => task(event, envelope),
+        Event::Memory(MemoryEvent::EpisodeFinalized(event)) => {
+            format!("{} holds {} to {}: {}", event.episode, event.first, event.last, event.boundary)
+        }
         Event::Work(_) | Event::Workspace(_) | Event::Memory(_) => plainly(&envelope.event),
         Event::Waiting(WaitingEvent::WakeRequested(event)) => {
             format!("{} {} by wake: {}", event.message, event.disposition, event.reason)

@@ -56,6 +56,11 @@ struct Asked {
 /// What the runbook says next: its next tool calls, or its report when there are none left.
 pub fn answer(request: &ModelRequest) -> ModelAnswer {
     let turn = Turn::read(&request.parts);
+    if turn.is_recapped {
+        return finished(
+            "This runbook has outgrown its turn; what was done stays done. Send the rest as another one.".into(),
+        );
+    }
     let programs = programs(&turn);
     if programs.is_empty() {
         return finished(noted(&turn));

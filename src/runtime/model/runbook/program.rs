@@ -143,19 +143,16 @@ impl Program {
     }
 
     fn objective(&self) -> String {
-        let work = self.steps.iter().find_map(|step| match step {
-            Step::Work(objective) => Some(objective.clone()),
-            _ => None,
+        let work = self.steps.iter().find_map(|step| {
+            let Step::Work(objective) = step else { return None };
+            Some(objective.clone())
         });
         work.or_else(|| self.steps.first().map(Step::line)).unwrap_or_default()
     }
 
     /// The runbook's text, as it is read again.
     fn plan(&self) -> String {
-        let text = |step: &Step| match step {
-            Step::Spawn(spawn) => spawn_lines(spawn),
-            _ => step.line(),
-        };
+        let text = |step: &Step| if let Step::Spawn(spawn) = step { spawn_lines(spawn) } else { step.line() };
         self.steps.iter().map(text).collect::<Vec<_>>().join("\n")
     }
 
@@ -182,7 +179,7 @@ impl Program {
             Step::Say(text) => report.paragraph(text),
             Step::Quote(text) => report.quote(text),
             Step::Work(objective) => {
-                report.paragraph(&format!("{}: {objective}", self.work.as_deref().unwrap_or("work")))
+                report.paragraph(&format!("{}: {objective}", self.work.as_deref().unwrap_or("work")));
             }
             Step::Done => {}
             Step::Wait(wait) => return self.wait(index, *wait, results, report),
@@ -333,7 +330,9 @@ fn asked(step: &Step, in_background: bool) -> Asked {
             let arguments = json!({"cmd": command, "yield_time_ms": TASK_YIELD_MS, "max_output_tokens": OUTPUT_TOKENS});
             Asked { tool: "ExecCommand", arguments }
         }
-        Step::Command(command) => Asked { tool: "ExecCommand", arguments: json!({"cmd": command}) },
+        Step::Command(command) => {
+            Asked { tool: "ExecCommand", arguments: json!({"cmd": command, "max_output_tokens": OUTPUT_TOKENS}) }
+        }
         Step::Say(_) | Step::Work(_) | Step::Done | Step::Wait(_) | Step::Quote(_) => {
             unreachable!("the step asks for nothing")
         }

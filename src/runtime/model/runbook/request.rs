@@ -9,13 +9,16 @@ pub(super) struct Turn<'a> {
     pub messages: Vec<Message<'a>>,
     pub results: Vec<&'a ToolResultPart>,
     pub work: Option<WorkSection>,
+    /// Whether earlier rounds gave way to a recap, so that what was done cannot be told any more.
+    pub is_recapped: bool,
 }
 
 impl<'a> Turn<'a> {
     pub(super) fn read(parts: &'a [Part]) -> Self {
-        let mut turn = Self { messages: Vec::new(), results: Vec::new(), work: None };
+        let mut turn = Self { messages: Vec::new(), results: Vec::new(), work: None, is_recapped: false };
         for part in current(parts) {
             match part {
+                Part::User(text) if text.starts_with("[recap ") => turn.is_recapped = true,
                 Part::User(text) => match WorkSection::read(text) {
                     Some(work) => turn.work = Some(work),
                     None => turn.messages.extend(Message::read(text)),
@@ -103,7 +106,7 @@ impl WorkSection {
         let mut part = "";
         for line in text.lines() {
             if let Some(objective) = line.strip_prefix("objective: ") {
-                self.objective = objective.to_owned();
+                objective.clone_into(&mut self.objective);
             } else if let Some(quoted) = line.strip_prefix("> ").filter(|_| part == "plan:") {
                 self.plan.push_str(quoted);
                 self.plan.push('\n');

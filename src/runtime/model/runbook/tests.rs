@@ -81,8 +81,8 @@ fn the_next_call_follows_from_the_conversation() {
     let long = || message("$ sleep 60");
     let still = || task_output("timeout", "running", r#""exit_code":null"#);
     let cases: [(Part, Vec<Part>, &str); 6] = [
-        (two(), vec![], r#"call-1 ExecCommand {"cmd":"date"}"#),
-        (two(), vec![exited(0, "")], r#"call-2 ExecCommand {"cmd":"echo \"a b\""}"#),
+        (two(), vec![], r#"call-1 ExecCommand {"cmd":"date","max_output_tokens":2000}"#),
+        (two(), vec![exited(0, "")], r#"call-2 ExecCommand {"cmd":"echo \"a b\"","max_output_tokens":2000}"#),
         (
             long(),
             vec![promoted("promoted_to_task")],
@@ -98,7 +98,7 @@ fn the_next_call_follows_from_the_conversation() {
             vec![promoted("promoted_to_task"), still(), still()],
             r#"call-4 TaskOutput {"task_id":"task-7","block":true,"timeout_ms":600000}"#,
         ),
-        (message("  $ date  "), vec![], r#"call-1 ExecCommand {"cmd":"date"}"#),
+        (message("  $ date  "), vec![], r#"call-1 ExecCommand {"cmd":"date","max_output_tokens":2000}"#),
     ];
     for (first, results, expected) in cases {
         assert_eq!(run(first, &results), expected);
@@ -204,7 +204,7 @@ fn interjections_add_steps() {
     let first = message("$ one");
     let call = called(&asked(std::slice::from_ref(&first)));
     let parts = [first, call, exited(0, ""), message("$ two"), message("thank you")];
-    assert_eq!(shown(&parts), r#"call-2 ExecCommand {"cmd":"two"}"#);
+    assert_eq!(shown(&parts), r#"call-2 ExecCommand {"cmd":"two","max_output_tokens":2000}"#);
     let mut parts = parts.to_vec();
     parts.extend([called(&asked(&parts)), exited(0, "")]);
     assert_snapshot!(shown(&parts), @r"
@@ -227,7 +227,7 @@ fn earlier_turns_are_not_run_again() {
         || [Part::System("contract".to_owned()), message("$ rm x"), said("done"), message("$ ls"), said("ok")];
     let mut parts = earlier().to_vec();
     parts.push(message("$ date"));
-    assert_eq!(shown(&parts), r#"call-1 ExecCommand {"cmd":"date"}"#);
+    assert_eq!(shown(&parts), r#"call-1 ExecCommand {"cmd":"date","max_output_tokens":2000}"#);
     assert_eq!(shown(&earlier()), "The message is empty.");
 }
 
@@ -251,7 +251,7 @@ fn what_is_no_runbook_is_quoted() {
         (from("channel x", "untrusted_external"), "Noted.\n\n> $ reboot"),
         (from("channel x, trusted_operator", "untrusted_external"), "Noted.\n\n> $ reboot"),
         (Part::User("$ reboot".to_owned()), "The message is empty."),
-        (from("system ticks", "trusted_system"), r#"call-1 ExecCommand {"cmd":"reboot"}"#),
+        (from("system ticks", "trusted_system"), r#"call-1 ExecCommand {"cmd":"reboot","max_output_tokens":2000}"#),
         (message("say: hello"), "hello"),
     ];
     for (part, expected) in cases {
