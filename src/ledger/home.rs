@@ -56,6 +56,9 @@ impl HomeError {
             Self::Locked { .. } => "stop the other holon, or use another home with --home",
             Self::Newer { .. } => "use the holon that wrote it, or a newer one",
             Self::NoLedger { .. } => "name the home with --home or HOLON_HOME",
+            Self::Ledger { error: StoreError::Unfinished, .. } => {
+                "run holon serve on this home once: it mends the file as it opens it"
+            }
             Self::Ledger { .. } => {
                 "restore ledger.redb from a backup made while no holon ran; keep the damaged file for inspection"
             }

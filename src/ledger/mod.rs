@@ -87,6 +87,8 @@ pub enum StoreError {
     Failed(String),
     #[error("the store's file is damaged: {0}")]
     Damaged(String),
+    #[error("the store's file was not closed in good order, and reading alone does not mend it")]
+    Unfinished,
     #[error("the store panicked: {0}")]
     Panicked(String),
     #[error("the store is closed: {0}")]
@@ -98,6 +100,9 @@ pub type Outcomes = Vec<Result<(), AppendError>>;
 
 /// An engine that keeps ledgers. Reads see what is durable.
 pub trait Store: Send + Sync {
+    /// Ends the store in good order; whatever comes later is refused.
+    fn close(&self) {}
+
     /// One transaction, one sync. A conflict fails its append alone; an engine failure fails them all.
     fn commit(&self, batch: &[Append]) -> Outcomes;
 

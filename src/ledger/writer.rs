@@ -10,7 +10,13 @@ use std::thread::JoinHandle;
 /// Hands appends to the writer's thread. Its queue is bounded by its users: a loop has one append under way.
 #[derive(Clone)]
 pub struct Writer {
-    jobs: Sender<Job>,
+    jobs: Sender<Mail>,
+}
+
+enum Mail {
+    Append(Job),
+    /// Nothing follows.
+    Close,
 }
 
 /// The writer's thread, for whoever closes the house.
@@ -24,7 +30,7 @@ struct Job {
 }
 
 impl Writer {
-    /// Starts the thread. It ends when the last [`Writer`] is gone.
+    /// Starts the thread. It ends when it is told to, or when the last [`Writer`] is gone.
     pub fn start(store: Arc<dyn Store>) -> std::io::Result<(Self, WriterThread)> {
         let (jobs, waiting) = channel();
         let thread = std::thread::Builder::new().name("ledger-writer".into());
@@ -36,13 +42,19 @@ impl Writer {
     pub async fn append(&self, append: Append) -> Result<(), AppendError> {
         let gone = || AppendError::Store(StoreError::Closed("the writer has ended".into()));
         let (reply, outcome) = oneshot::channel();
-        self.jobs.send(Job { append, reply }).map_err(|_| gone())?;
+        self.jobs.send(Mail::Append(Job { append, reply })).map_err(|_| gone())?;
         outcome.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Has the thread write what was handed in, close the store and end.
+    pub fn close(&self) {
+        // A thread that has ended has nothing left to close.
+        let _ = self.jobs.send(Mail::Close);
     }
 }
 
 impl WriterThread {
-    /// Waits for what was handed in to be written. Every [`Writer`] must be gone.
+    /// Waits for the thread's end.
     pub fn join(self) {
         if self.thread.join().is_err() {
             tracing::error!("the ledger's writer panicked");
@@ -50,19 +62,24 @@ impl WriterThread {
     }
 }
 
-fn write(store: &dyn Store, waiting: &Receiver<Job>) {
-    while let Ok(first) = waiting.recv() {
+fn write(store: &dyn Store, waiting: &Receiver<Mail>) {
+    let mut is_last = false;
+    while !is_last && let Ok(Mail::Append(first)) = waiting.recv() {
         let mut bytes = first.append.bytes();
         let mut jobs = vec![first];
-        while jobs.len() < APPENDS_PER_COMMIT_MAX
-            && bytes < COMMIT_BYTES_MAX
-            && let Ok(job) = waiting.try_recv()
-        {
-            bytes += job.append.bytes();
-            jobs.push(job);
+        while jobs.len() < APPENDS_PER_COMMIT_MAX && bytes < COMMIT_BYTES_MAX && !is_last {
+            match waiting.try_recv() {
+                Ok(Mail::Append(job)) => {
+                    bytes += job.append.bytes();
+                    jobs.push(job);
+                }
+                Ok(Mail::Close) => is_last = true,
+                Err(_) => break,
+            }
         }
         commit(store, jobs);
     }
+    store.close();
 }
 
 fn commit(store: &dyn Store, jobs: Vec<Job>) {

@@ -141,17 +141,11 @@ impl Host {
         let _ = loops.wait_for(|count| *count == 0).await;
         self.wheel.abort();
         let _ = self.wheel.await;
-        drop(self.handle);
-        match Arc::try_unwrap(shared) {
-            Ok(shared) => {
-                drop(shared);
-                let joined = tokio::task::spawn_blocking(move || self.writer_thread.join()).await;
-                if let Err(error) = joined {
-                    tracing::error!(%error, "the ledger's writer could not be waited for");
-                }
-            }
-            // Nothing is under way any more, so nothing is lost by not waiting.
-            Err(_) => tracing::debug!("a surface still holds the runtime; its writer ends with it"),
+        // Whoever still holds the runtime is refused from here on, and holds nothing up.
+        shared.writer.close();
+        let joined = tokio::task::spawn_blocking(move || self.writer_thread.join()).await;
+        if let Err(error) = joined {
+            tracing::error!(%error, "the ledger's writer could not be waited for");
         }
     }
 

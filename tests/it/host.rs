@@ -11,6 +11,7 @@ use holon::events::{Cause, Event, QueueEvent};
 use holon::fold::row::{RecordKind, RecordRow};
 use holon::ledger::memory::MemoryStore;
 use holon::ledger::reader;
+use holon::ledger::redb::RedbStore;
 use holon::ledger::{Append, AppendError, Head, Outcomes, Records, Store, StoreError};
 use holon::runtime::handle::{Handle, SubmitError};
 use holon::runtime::host::{Host, Parts};
@@ -285,4 +286,19 @@ async fn reads_of_a_sleeping_agent_wake_nobody() {
     assert!(matches!(unknown, Err(SubmitError::Rejected(Rejection::UnknownAgent))), "{unknown:?}");
     drop(handle);
     host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_runtime_that_goes_down_closes_its_ledger_whoever_still_holds_it() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let store = Arc::new(RedbStore::open(&path).unwrap());
+    store.prepare().unwrap();
+    let host = start(store.clone(), folder.path(), 1).await;
+    let handle = host.handle();
+    host.shutdown().await;
+    assert!(RedbStore::open_read_only(&path).unwrap().head(&main_agent()).unwrap().is_some());
+    let late = handle.submit(&main_agent(), prompt("say: too late"), Vec::new()).await;
+    assert!(matches!(late, Err(SubmitError::Unavailable(_))), "{late:?}");
+    assert!(matches!(store.head(&main_agent()), Err(StoreError::Closed(_))));
 }

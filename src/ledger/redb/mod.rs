@@ -18,6 +18,7 @@ use std::fs::{self, File};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// Memory that redb may keep of the file's pages.
@@ -29,6 +30,8 @@ pub type Opener = Box<dyn Fn() -> Result<Database, redb::DatabaseError> + Send +
 pub struct RedbStore {
     opener: Option<Opener>,
     database: RwLock<Option<Open>>,
+    /// Whether it was closed for good.
+    is_over: AtomicBool,
 }
 
 enum Open {
@@ -56,7 +59,7 @@ impl RedbStore {
 
     fn opened(opener: Opener) -> Result<Self, StoreError> {
         let database = guarded(|| opener().map_err(StoreError::from))?;
-        Ok(Self { opener: Some(opener), database: RwLock::new(Some(Open::Writable(database))) })
+        Ok(Self::of(Some(opener), Open::Writable(database)))
     }
 
     /// Makes the tables that are not there.
@@ -68,7 +71,11 @@ impl RedbStore {
     pub fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         let database =
             guarded(|| Database::builder().set_cache_size(CACHE_BYTES).open_read_only(path).map_err(StoreError::from))?;
-        Ok(Self { opener: None, database: RwLock::new(Some(Open::ReadOnly(database))) })
+        Ok(Self::of(None, Open::ReadOnly(database)))
+    }
+
+    fn of(opener: Option<Opener>, database: Open) -> Self {
+        Self { opener, database: RwLock::new(Some(database)), is_over: AtomicBool::new(false) }
     }
 
     /// A number kept beside the ledgers.
@@ -140,7 +147,7 @@ impl RedbStore {
     }
 
     fn open_anew(&self, database: &mut Option<Open>) {
-        let Some(opener) = &self.opener else { return };
+        let Some(opener) = self.opener.as_ref().filter(|_| !self.is_over.load(Ordering::SeqCst)) else { return };
         match guarded(|| opener().map_err(StoreError::from)) {
             Ok(fresh) => *database = Some(Open::Writable(fresh)),
             Err(error) => {
@@ -152,7 +159,7 @@ impl RedbStore {
 
 impl Drop for RedbStore {
     fn drop(&mut self) {
-        close(self.database.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        Store::close(self);
     }
 }
 
@@ -206,7 +213,7 @@ fn open_patiently(path: &Path) -> Result<Database, redb::DatabaseError> {
 }
 
 fn closed() -> StoreError {
-    StoreError::Closed("it could not be opened again after a failure".into())
+    StoreError::Closed("it has ended, or could not be opened again after a failure".into())
 }
 
 /// Runs `act`, turning a panic of the engine into an error.
@@ -230,6 +237,7 @@ impl From<redb::Error> for StoreError {
             },
             redb::Error::PreviousIo => Self::Io(text),
             redb::Error::Corrupted(_) => Self::Damaged(text),
+            redb::Error::RepairAborted => Self::Unfinished,
             _ => Self::Failed(text),
         }
     }
@@ -242,6 +250,11 @@ impl From<redb::DatabaseError> for StoreError {
 }
 
 impl Store for RedbStore {
+    fn close(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        close(self.database.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     fn commit(&self, batch: &[Append]) -> Outcomes {
         self.write(|transaction| row::append_all(transaction, batch))
             .unwrap_or_else(|error| batch.iter().map(|_| Err(AppendError::Store(error.clone()))).collect())
