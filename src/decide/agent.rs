@@ -1,6 +1,6 @@
 //! The agent plane: creating, starting, stopping, aborting.
 
-use super::{Decision, Rejection, turn};
+use super::{Decision, Rejection, operator, turn};
 use crate::events::Event;
 use crate::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer,
@@ -12,7 +12,7 @@ use crate::events::turn::{AbortMode, TurnOutcome};
 use crate::events::waiting::TriggerRevoked;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
-use crate::fold::posture::{PostureKind, posture};
+use crate::fold::posture::{NO_PROGRESS, PostureKind, posture};
 use crate::words::content::Content;
 use crate::words::id::{AgentId, EventSeq, MessageId, RunId, TriggerId};
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ fn delivered(state: &AgentState, entry: EventSeq) -> Result<Decision, Rejection>
 pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
     match state.agent.lifecycle {
         Lifecycle::Archiving if is_closed(state) => vec![AgentArchived {}.into()],
-        Lifecycle::Active if state.agent.is_supervised() && state.outbox.report.is_none() => report(state),
+        Lifecycle::Active if state.agent.is_supervised() && state.outbox.report.is_none() => come_to_rest(state),
         Lifecycle::Active | Lifecycle::Paused | Lifecycle::Stopped if is_reported(state) => {
             to_end(state, "delegation_ended")
         }
@@ -137,18 +137,22 @@ fn is_reported(state: &AgentState) -> bool {
     state.outbox.report.is_some() && state.outbox.owed.is_empty()
 }
 
-/// The result is the brief of the turn after which nothing was left to do, or of the one that failed (semantics 1).
-fn report(state: &AgentState) -> Vec<Event> {
+/// The result is the brief of the turn after which nothing was left to do, or of the one that failed or got nowhere
+/// (semantics 1). A delegation that only its supervisor can help on asks it, once a turn.
+fn come_to_rest(state: &AgentState) -> Vec<Event> {
     let Some(turn) = &state.turns.last_ended else { return Vec::new() };
-    let kind = posture(state).kind;
-    let status = match turn.outcome {
-        TurnOutcome::Failed if kind != PostureKind::HasQueuedInput => TaskStatus::Failed,
-        TurnOutcome::Completed if kind == PostureKind::Idle => TaskStatus::Completed,
-        TurnOutcome::Aborted if kind == PostureKind::Idle => TaskStatus::Cancelled,
-        TurnOutcome::Interrupted if kind == PostureKind::Idle => TaskStatus::Interrupted,
-        TurnOutcome::Failed | TurnOutcome::Completed | TurnOutcome::Aborted | TurnOutcome::Interrupted => {
-            return Vec::new();
+    let standing = posture(state);
+    let status = match (turn.outcome, standing.kind) {
+        (_, PostureKind::HasQueuedInput) => return Vec::new(),
+        (TurnOutcome::Failed, _) => TaskStatus::Failed,
+        (_, PostureKind::Blocked) if standing.reason == NO_PROGRESS => TaskStatus::Failed,
+        (TurnOutcome::Completed, PostureKind::Idle) => TaskStatus::Completed,
+        (TurnOutcome::Aborted, PostureKind::Idle) => TaskStatus::Cancelled,
+        (TurnOutcome::Interrupted, PostureKind::Idle) => TaskStatus::Interrupted,
+        (_, PostureKind::WaitingForOperator | PostureKind::Blocked) if state.briefs.last_notice_seq < turn.ended => {
+            return operator::ask_supervisor(state, turn.answer.as_ref());
         }
+        (TurnOutcome::Completed | TurnOutcome::Aborted | TurnOutcome::Interrupted, _) => return Vec::new(),
     };
     let report = turn.answer.clone().unwrap_or_else(|| Content::from("(The last turn left no brief.)"));
     vec![DelegationReported { status, run: Some(turn.run), report }.into()]

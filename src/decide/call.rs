@@ -11,7 +11,7 @@ use crate::events::call::{Action, Call, CallError, CallResult, ExecRequest, Show
 use crate::events::task::{Caller, CommandOutput, Exit, TaskCreateRequested};
 use crate::events::turn::{CallStarted, Entry, TurnEntry};
 use crate::fold::AgentState;
-use crate::fold::owed::{Reach, reach};
+use crate::fold::owed::{Reach, for_outside, reach};
 use crate::fold::turn::{Calls, Turn};
 use crate::words::content::excerpt;
 use crate::words::hash::Hash;
@@ -155,7 +155,8 @@ pub(super) fn begin(
     boot: Boot,
 ) -> Result<Vec<Event>, Rejection> {
     let (turn, calls) = state.turns.calls().filter(|(turn, _)| turn.run == run).ok_or(Rejection::StaleAttempt)?;
-    let next = calls.next().filter(|_| (calls.round, calls.done) == (round, call)).ok_or(Rejection::StaleAttempt)?;
+    let next = for_outside(state, calls).filter(|_| (calls.round, calls.done) == (round, call));
+    let next = next.ok_or(Rejection::StaleAttempt)?;
     if calls.attempt.is_some_and(|attempt| attempt.boot == boot) {
         return Err(Rejection::StaleAttempt);
     }

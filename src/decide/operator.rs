@@ -4,9 +4,17 @@ use super::Rejection;
 use crate::events::Event;
 use crate::events::operator::NotificationRequested;
 use crate::fold::AgentState;
-use crate::words::content::Content;
+use crate::words::content::{Content, excerpt};
 use crate::words::id::{NoticeId, WorkId};
-use crate::words::limit::OUTBOX_MAX;
+use crate::words::limit::{EXCERPT_BYTES_MAX, OUTBOX_MAX};
+
+/// A private child that can go no further by itself says so, with what it said last.
+pub(super) fn ask_supervisor(state: &AgentState, answer: Option<&Content>) -> Vec<Event> {
+    let said = answer.map(|answer| excerpt(answer.excerpt(), EXCERPT_BYTES_MAX)).unwrap_or_default();
+    let text = format!("{} needs your input to go on. {said}", state.agent_id);
+    let (notice, work) = (state.briefs.last_notice.next(), state.works.focus);
+    vec![NotificationRequested { notice, text: Content::from(text.as_str()), work }.into()]
+}
 
 /// Tells the operator, or the supervisor of a private agent.
 pub(super) fn notify(state: &AgentState, text: &Content, work: Option<WorkId>) -> Result<(Event, NoticeId), Rejection> {

@@ -65,7 +65,7 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
         return Err(Rejection::QueueFull { waiting });
     }
     let message = state.queue.last.next();
-    let ended = news(&new.origin, work).map(|news| waiting::ended_by(state, &news)).unwrap_or_default();
+    let ended = news(new, work).map(|news| waiting::ended_by(state, &news)).unwrap_or_default();
     let about = work.map(Subject::Work).into_iter().chain(waiting::subjects(&ended)).collect();
     let event = MessageEnqueued {
         message,
@@ -88,10 +88,11 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
     Ok(Decision::answering(events, Answer::Message(message)))
 }
 
-/// What a message of this origin is news of.
-fn news(origin: &Origin, work: Option<WorkId>) -> Option<News> {
-    match origin {
+/// What a message is news of. The supervisor of a private child is its operator.
+fn news(new: &NewMessage, work: Option<WorkId>) -> Option<News> {
+    match new.origin {
         Origin::Operator { .. } => Some(News::Operator),
+        Origin::Task { .. } if new.kind == MessageKind::InternalFollowup => Some(News::Operator),
         Origin::Channel { .. } | Origin::Webhook { .. } | Origin::Callback { .. } => Some(News::External(work)),
         Origin::Timer { .. } | Origin::System { .. } | Origin::Task { .. } => None,
     }

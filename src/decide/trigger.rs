@@ -49,6 +49,9 @@ pub(super) fn create(
     if state.waiting.triggers.len() >= TRIGGERS_MAX {
         return Err(Rejection::TooMany { what: "external triggers", max: TRIGGERS_MAX });
     }
+    if state.waiting.triggers.values().any(|other| other.token_hash == token_hash) {
+        return Err(Rejection::Invalid { field: "token", reason: "was drawn before".into() });
+    }
     let trigger = state.waiting.last_trigger.next();
     Ok((TriggerCreated { trigger, mode, token_hash, label: label.to_owned(), work }.into(), trigger))
 }

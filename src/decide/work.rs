@@ -14,7 +14,7 @@ use crate::events::work::{
     WorkItemPicked, WorkItemRechecked, WorkItemUpdated,
 };
 use crate::fold::AgentState;
-use crate::fold::posture::{PostureKind, posture, runnable};
+use crate::fold::posture::{NO_PROGRESS, PostureKind, posture, runnable};
 use crate::fold::turn::Calls;
 use crate::fold::work::WorkItem;
 use crate::words::content::{Content, excerpt};
@@ -221,7 +221,7 @@ pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
     }
     match runnable(state) {
         Some((work, item)) if item.fruitless >= CONTINUATIONS_MAX => {
-            vec![WorkItemHeld { work, reason: "no_progress".into() }.into()]
+            vec![WorkItemHeld { work, reason: NO_PROGRESS.into() }.into()]
         }
         Some((work, item)) if item.continuations == 0 => continued(state, work, item),
         Some(_) | None => Vec::new(),

@@ -5,14 +5,18 @@
 
 use super::AgentState;
 use super::agent::Lifecycle;
+use super::outbox::Outbox;
 use super::queue::rank;
 use super::task::Task;
 use super::turn::{Calls, Phase, Requested, Turn};
+use super::waiting::Wait;
 use crate::events::queue::MessageKind;
 use crate::events::task::Caller;
+use crate::events::workspace::WorkspaceName;
 use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::limit::{
-    BOOTS_PER_STEP_MAX, RECEIPTS_MAX, RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, WAKE_REASONS_MAX,
+    BOOTS_PER_STEP_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, RECEIPTS_MAX, RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX,
+    TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX, WAKE_REASONS_MAX, WORK_OPEN_MAX,
 };
 
 /// A state that contradicts itself.
@@ -66,6 +70,28 @@ const RULES: &[Rule] = &[
     }),
     ("ended tasks are bounded, and not open", ended_tasks_have_ended),
     ("each receipt has its place in the order", receipts_agree),
+    ("open work is bounded and of the ids given, and the focus is open", work_is_open),
+    ("each owner has one active wait", owners_wait_once),
+    ("waits are bounded and of the ids given, and their work is open", waits_are_open),
+    ("timers are bounded and of the ids given", |state| {
+        let timers = &state.waiting.timers;
+        timers.len() <= TIMERS_MAX && timers.keys().all(|id| *id <= state.waiting.last_timer)
+    }),
+    ("triggers are bounded, of the ids given, and each has a token of its own", triggers_are_apart),
+    ("the active workspace is attached", |state| match &state.workspaces.active.workspace {
+        WorkspaceName::AgentHome => true,
+        WorkspaceName::Attached(id) => state.workspaces.attached.contains_key(id),
+    }),
+    ("a worktree was made for a task", |state| state.workspaces.worktrees.keys().all(|id| *id <= state.tasks.last)),
+    ("notes and episodes are bounded", |state| {
+        state.memory.entries.len() <= MEMORY_ENTRIES_MAX && state.memory.episodes.len() <= EPISODES_KEPT_MAX
+    }),
+    ("only a supervised agent owes its supervisor", |state| {
+        state.agent.is_supervised() || state.outbox == Outbox::default()
+    }),
+    ("an agent that has ended has nothing open", |state| {
+        state.agent.lifecycle != Lifecycle::Archived || has_nothing_open(state)
+    }),
 ];
 
 /// Whether the state makes sense; the first sentence that is not true of it.
@@ -158,6 +184,42 @@ fn ended_tasks_have_ended(state: &AgentState) -> bool {
     let tasks = &state.tasks;
     tasks.ended.len() <= TASKS_ENDED_KEPT_MAX
         && tasks.ended.iter().all(|ended| !tasks.open.contains_key(&ended.task) && ended.seq <= state.head)
+}
+
+fn work_is_open(state: &AgentState) -> bool {
+    let works = &state.works;
+    works.open.len() <= WORK_OPEN_MAX
+        && works.open.keys().all(|id| *id <= works.last)
+        && works.focus.is_none_or(|focus| works.open.contains_key(&focus))
+}
+
+fn owners_wait_once(state: &AgentState) -> bool {
+    let owners: Vec<_> = state.waiting.active().map(|(_, wait)| &wait.owner).collect();
+    owners.iter().enumerate().all(|(index, owner)| !owners[..index].contains(owner))
+}
+
+fn waits_are_open(state: &AgentState) -> bool {
+    let waiting = &state.waiting;
+    waiting.waits.len() <= WAITS_MAX
+        && waiting.waits.keys().all(|id| *id <= waiting.last_wait)
+        && waiting.waits.values().filter_map(Wait::work).all(|work| state.works.open.contains_key(&work))
+}
+
+fn triggers_are_apart(state: &AgentState) -> bool {
+    let triggers = &state.waiting.triggers;
+    let tokens: std::collections::BTreeSet<_> = triggers.values().map(|trigger| trigger.token_hash).collect();
+    tokens.len() == triggers.len()
+        && triggers.len() <= TRIGGERS_MAX
+        && triggers.keys().all(|id| *id <= state.waiting.last_trigger)
+}
+
+fn has_nothing_open(state: &AgentState) -> bool {
+    turn(state).is_none()
+        && state.queue.waiting.is_empty()
+        && state.tasks.open.is_empty()
+        && state.outbox.owed.is_empty()
+        && state.waiting.triggers.is_empty()
+        && state.workspaces.worktrees.is_empty()
 }
 
 fn receipts_agree(state: &AgentState) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Illegal, Place};
 use crate::events::operator::OperatorEvent;
-use crate::words::id::{BriefId, NoticeId};
+use crate::words::id::{BriefId, EventSeq, NoticeId};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ pub struct Briefs {
     pub last: BriefId,
     pub last_at: Option<Timestamp>,
     pub last_notice: NoticeId,
+    /// The event of that notice.
+    pub last_notice_seq: EventSeq,
 }
 
 impl Briefs {
@@ -24,6 +26,7 @@ impl Briefs {
             }
             OperatorEvent::NotificationRequested(event) if event.notice == self.last_notice.next() => {
                 self.last_notice = event.notice;
+                self.last_notice_seq = place.seq;
                 Ok(())
             }
             OperatorEvent::BriefCreated(_) => Err("brief ids go up by one"),

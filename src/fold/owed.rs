@@ -8,7 +8,7 @@ use super::agent::Lifecycle;
 use super::posture::{PostureKind, posture, runnable};
 use super::task::{Job, Task};
 use super::turn::{Calls, Phase, Requested, Turn};
-use crate::events::call::{Action, ExecRequest};
+use crate::events::call::{Action, Call, ExecRequest};
 use crate::events::queue::Subject;
 use crate::events::task::ChildLifecycle;
 use crate::words::id::{Boot, EventSeq, RunId, TaskId, TimerId, WaitId, WorkId};
@@ -158,23 +158,32 @@ fn of_round(run: RunId, requested: &Requested, boot: Boot) -> Owed {
 
 /// Most calls are decided at once; these wait for a running command's output, or for the outside.
 fn of_call(state: &AgentState, turn: &Turn, calls: &Calls, boot: Boot) -> Option<Owed> {
+    let (run, round, call) = (turn.run, calls.round, calls.done);
     let next = calls.next()?;
-    if let Action::TaskOutput { task, offset: None, wait_ms, .. } = &next.action
-        && state.tasks.open.contains_key(task)
+    if let Action::TaskOutput { task, wait_ms, .. } = &next.action
+        && reads_running(state, &next.action)
     {
-        let effect = Effect::ReadTask { run: turn.run, round: calls.round, call: calls.done, task: *task };
+        let effect = Effect::ReadTask { run, round, call, task: *task };
         return Some(effect.at(turn.step_at.after_ms(*wait_ms)));
     }
-    if reach(&next.action) == Reach::Here || calls.task.is_some() {
-        return None;
-    }
-    let (run, round, call) = (turn.run, calls.round, calls.done);
+    for_outside(state, calls)?;
     let begin = |after| Effect::BeginCall { run, round, call, after }.at_once();
     Some(match calls.attempt {
         Some(attempt) if attempt.boot == boot => Effect::RunCall { run, attempt: attempt.seq }.at_once(),
         Some(attempt) => begin(attempt.seq),
         None => begin(turn.started),
     })
+}
+
+/// Whether a call asks for the output of a command that still runs.
+fn reads_running(state: &AgentState, action: &Action) -> bool {
+    matches!(action, Action::TaskOutput { task, offset: None, .. } if state.tasks.open.contains_key(task))
+}
+
+/// The call that is next, if it is made at the outside.
+pub fn for_outside<'a>(state: &AgentState, calls: &'a Calls) -> Option<&'a Call> {
+    let here = |action: &Action| reach(action) == Reach::Here || reads_running(state, action);
+    calls.next().filter(|call| calls.task.is_none() && !here(&call.action))
 }
 
 /// How far a call reaches.

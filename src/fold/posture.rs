@@ -156,6 +156,9 @@ fn standing(state: &AgentState) -> Option<Answer> {
     Some((highest.scheduling.posture(), highest.reason, evidence))
 }
 
+/// The reason of work that was continued in vain, and is held.
+pub const NO_PROGRESS: &str = "no_progress";
+
 /// Events that an answer names at most.
 const EVIDENCE_MAX: usize = 8;
 
@@ -172,7 +175,7 @@ pub fn work_standing(state: &AgentState, id: WorkId, item: &WorkItem) -> WorkSta
         return stands(WorkScheduling::Blocked, "blocker", blocker.seq);
     }
     match item.held {
-        Some(held) => stands(WorkScheduling::Blocked, "no_progress", held),
+        Some(held) => stands(WorkScheduling::Blocked, NO_PROGRESS, held),
         None => stands(WorkScheduling::Runnable, "work_open", item.updated),
     }
 }

@@ -9,6 +9,7 @@ use crate::story::tell;
 use crate::world::{World, agent_id};
 use holon::events::queue::QueueEvent;
 use holon::events::{Envelope, Event, codec};
+use holon::fold::agent::Lifecycle;
 use holon::fold::owed::owed;
 use holon::fold::posture::posture;
 use holon::fold::{AgentState, invariant};
@@ -34,6 +35,9 @@ fn line() -> impl Strategy<Value = String> {
         6 => Just("round".to_owned()),
         6 => outcome_of_model(),
         6 => outcome_of_task(),
+        4 => call(),
+        4 => plane(),
+        3 => between(),
         3 => lifecycle(),
         3 => time(),
         2 => (0..3u8, message()).prop_map(|(key, message)| format!("key k{key} {message}")),
@@ -83,6 +87,77 @@ fn outcome_of_task() -> impl Strategy<Value = String> {
         .prop_map(|(line, task)| line.replace("TASK", &format!("task-{task}")))
 }
 
+/// A model's answer that uses the planes' tools.
+fn call() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        r#"answer | CreateWorkItem {"objective":"ship it"} | CreateWorkItem {"objective":"and this","focus":false}"#,
+        r#"answer | UpdateWorkItem {"work_item_id":"work-1","blocker":"the review","recheck_after_ms":2000}"#,
+        r#"answer | UpdateWorkItem {"work_item_id":"work-1","clear_blocker":true} | PickWorkItem {"work_item_id":"work-2"}"#,
+        r#"answer all done | CompleteWorkItem {"work_item_id":"work-1"}"#,
+        r#"answer | WaitFor {"wake":"external","reason":"the build"}"#,
+        r#"answer | WaitFor {"wake":"operator_input","reason":"which"}"#,
+        r#"answer | exec make | WaitFor {"wake":"task_result","resource":"task-1","reason":"the build"}"#,
+        r#"answer | WaitFor {"wake":"timer","after_ms":3000,"reason":"a pause"}"#,
+        r#"answer | CreateTimer {"duration_ms":2000,"interval_ms":2000,"summary":"look"} | CreateTimer {"duration_ms":1000}"#,
+        r#"answer | CreateExternalTrigger {"mode":"wake","label":"ci"} | CancelTimer {"timer_id":"timer-1"}"#,
+        r#"answer | SpawnAgent {"preset":"private_child","initial_message":"help","workspace_mode":"worktree"}"#,
+        r#"answer | SpawnAgent {"preset":"private_child","initial_message":"help","context":"fork"} | TaskStop {"task_id":"task-1"}"#,
+        r#"answer | MemoryUpdate {"entry":"plan","text":"as told"} | NotifyOperator {"message":"so far so good"}"#,
+        r#"answer | TaskInput {"task_id":"task-1","input":"yes"} | Enqueue {"text":"and later this"}"#,
+        r#"answer | ReadFile {"path":"a.txt"} | ApplyPatch {"patch":"--- a
++++ a
+@@ -1 +1 @@
+-a
++b
+"} | AgentGet {}"#,
+        r#"answer | AttachWorkspace {"path":"/work"} | UseWorkspace {"workspace_id":"agent_home"} | DetachWorkspace {"workspace_id":"ws-1"}"#,
+        "call",
+        "call",
+        "bring something",
+        "bring something",
+        "refused not_found",
+    ])
+    .prop_map(str::to_owned)
+}
+
+/// What the operator and the runtime do in the planes.
+fn plane() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "open more work",
+        "pick work-2",
+        "complete work-1 as wanted",
+        "continue work-1",
+        "recheck",
+        "timer 1500 every 1000 beat",
+        "cancel timer-1",
+        "fire timer-1",
+        "fire timer-2",
+        "due wait-1",
+        "cancel wait-1",
+        "trigger enqueue secret reviews",
+        "callback enqueue secret it is green",
+        "callback wake other who knows",
+        "revoke trigger-1",
+        "attach /work/other",
+        "leave",
+        "detach ws-1",
+        "settle task-1 retained",
+        "input task-1 yes",
+        "delivered task-1",
+        "end task-1",
+    ])
+    .prop_map(str::to_owned)
+}
+
+/// What passes between an agent and the child it may have.
+fn between() -> impl Strategy<Value = String> {
+    let child =
+        ["begin", "round", "answer found it", "answer | NotifyOperator {\"message\":\"half\"}", "boot", "prompt no"];
+    let told = prop::sample::select(child.to_vec()).prop_map(|line| format!("of main.c1 {line}"));
+    let step = prop::sample::select(vec!["take main.c1", "direct task-1", "direct task-2"]).prop_map(str::to_owned);
+    prop_oneof![3 => told, 2 => step]
+}
+
 fn lifecycle() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["abort", "abort idle", "abort run-1", "stop", "start", "start", "start", "create"])
         .prop_map(str::to_owned)
@@ -95,13 +170,22 @@ fn time() -> impl Strategy<Value = String> {
 
 fn told(lines: &[String]) -> World {
     let mut world = World::new();
-    lines.iter().for_each(|line| drop(tell(&mut world, line)));
+    for line in lines {
+        if is_sensible(&world, line) {
+            tell(&mut world, line);
+        }
+    }
     world
+}
+
+/// What concerns a child is told where there is one.
+fn is_sensible(world: &World, line: &str) -> bool {
+    !line.contains("main.c1") || !world.children.is_empty()
 }
 
 /// The state as a reader of the ledger's bytes finds it.
 fn refolded(world: &World) -> AgentState {
-    let mut state = AgentState::unborn(agent_id());
+    let mut state = AgentState::unborn(world.state.agent_id.clone());
     for envelope in &world.ledger {
         let mut bytes = Vec::new();
         codec::encode(envelope, &mut bytes).expect("events are within their bounds");
@@ -179,10 +263,20 @@ proptest! {
         tell(&mut world, "start");
         calm.iter().for_each(|line| drop(tell(&mut world, line)));
         drive::to_rest(&mut world, &choices);
-        prop_assert!(world.turn().is_none() && world.state.tasks.open.is_empty());
-        for (message, outcomes) in outcomes(&world) {
-            prop_assert_eq!(outcomes, 1, "{} has its one outcome", message);
+        let open = &world.state.tasks.open;
+        let family = || world.children.values().chain([&world]).flat_map(|world| &world.ledger);
+        let told = || family().map(crate::story::show).collect::<Vec<_>>().join("\n");
+        prop_assert!(world.turn().is_none() && open.is_empty(), "{open:?} stays open after\n{}", told());
+        for world in world.children.values().chain([&world]) {
+            prop_assert!(world.owed().is_empty(), "{} still owes {:?}", world.state.agent_id, world.owed());
+            for (message, outcomes) in outcomes(world) {
+                prop_assert_eq!(outcomes, 1, "{} has its one outcome", message);
+            }
+            prop_assert_eq!(refolded(world), world.state.clone());
         }
-        prop_assert_eq!(refolded(&world), world.state);
+        for child in world.children.values() {
+            let lifecycle = child.state.agent.lifecycle;
+            prop_assert_eq!(lifecycle, Lifecycle::Archived, "{} has ended", child.state.agent_id);
+        }
     }
 }

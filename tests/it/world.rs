@@ -1,4 +1,5 @@
-//! One agent in a world of memory: the one door, a ledger, payloads, and a clock that the test moves.
+//! One agent in a world of memory: the one door, a ledger, payloads, and a clock that the test moves. An agent that it
+//! bears has a world of its own in there.
 //!
 //! Every command that goes through [`World::tell`] is checked: a refusal changes nothing, the state makes sense
 //! afterwards, and no record is closed twice.
@@ -8,7 +9,7 @@ use holon::context::{self, Contents, Prompt, PromptError};
 use holon::decide::agent::{AgentCommand, NewAgent};
 use holon::decide::queue::{NewMessage, QueueCommand};
 use holon::decide::turn::{NewAnswer, NewRound, TurnCommand};
-use holon::decide::{Command, Rejection, Request, Staged, handle};
+use holon::decide::{Born, Command, Rejection, Request, Staged, handle};
 use holon::events::agent::{Answer, Role};
 use holon::events::call::Shown;
 use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
@@ -39,6 +40,7 @@ pub struct World {
     pub boot: Boot,
     /// Everything that was told, refused or not.
     pub steps: Vec<Step>,
+    pub children: BTreeMap<AgentId, World>,
     closed: BTreeSet<(RecordKind, u64)>,
 }
 
@@ -52,8 +54,29 @@ impl World {
             at: BEGINNING,
             boot: Boot(1),
             steps: Vec::new(),
+            children: BTreeMap::new(),
             closed: BTreeSet::new(),
         }
+    }
+
+    /// The world of an agent that was born in this one.
+    fn bear(&mut self, born: Born) {
+        if let Err(broken) = invariant::check(&born.state) {
+            panic!("{broken}\nat its birth");
+        }
+        let ledger = born.staged.envelopes;
+        let child = Self { state: born.state, ledger, blobs: self.blobs.clone(), ..Self::empty() };
+        let before = self.children.insert(child.state.agent_id.clone(), child);
+        assert!(before.is_none(), "an agent is born once");
+    }
+
+    /// A child's world, at the time and under the boot of this one.
+    pub fn child(&mut self, agent: &AgentId) -> &mut Self {
+        let (at, boot, blobs) = (self.at, self.boot, self.blobs.clone());
+        let child = self.children.get_mut(agent).expect("the child was born here");
+        (child.at, child.boot) = (at, boot);
+        child.blobs.extend(blobs);
+        child
     }
 
     /// A world in which the agent `main` exists.
@@ -84,6 +107,7 @@ impl World {
             assert!(row.first <= row.last, "{row:?} begins before it ends");
         }
         self.ledger.extend(staged.envelopes);
+        staged.births.into_iter().for_each(|born| self.bear(born));
         self.steps.push(Step { at: self.at, request });
         answer
     }

@@ -7,6 +7,7 @@
 mod agent;
 mod evidence;
 mod message;
+mod outside;
 mod request;
 mod retry;
 mod script;

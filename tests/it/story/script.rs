@@ -16,9 +16,11 @@
 //! | `clock +MS`, `clock -MS`, `boot` | time passes, or goes back; the runtime goes down and comes up |
 //! | `owed`, `posture` | shows what is owed, or what the agent is doing |
 //!
+//! [`outside`] has more: the planes, and what the world around does.
+//!
 //! `key NAME COMMAND` gives a command an idempotency key; `at N COMMAND` gives an outcome the attempt N.
 
-use super::show;
+use super::{outside, show};
 use crate::world::{World, call, create, policy};
 use holon::context::request::RawCall;
 use holon::decide::agent::AgentCommand;
@@ -26,8 +28,9 @@ use holon::decide::queue::QueueCommand;
 use holon::decide::task::TaskCommand;
 use holon::decide::turn::TurnCommand;
 use holon::decide::waiting::{NewWake, WaitingCommand};
-use holon::decide::{Command, Request, RequestKey};
+use holon::decide::{Command, Rejection, Request, RequestKey};
 use holon::events::Cause;
+use holon::events::agent::Answer;
 use holon::events::queue::{Lane, MessageKind, Origin};
 use holon::events::task::Exit;
 use holon::events::turn::{AbortMode, AttemptError, AttemptErrorKind, TurnPolicy};
@@ -47,25 +50,34 @@ pub fn tell(world: &mut World, line: &str) -> Vec<String> {
         }
         "owed" => world.owed().iter().map(|owed| show::owed(owed, world.at)).collect(),
         "posture" => vec![show::posture(&posture(&world.state))],
-        _ => command(world, line),
+        _ => outside::between(world, verb, rest).unwrap_or_else(|| command(world, line)),
     }
 }
 
 fn command(world: &mut World, line: &str) -> Vec<String> {
-    let before = world.ledger.len();
-    let answer = match split(line) {
-        ("round", _) => world.prepare(),
+    match split(line) {
+        ("round", _) => recorded(world, World::prepare),
         ("key", rest) => {
             let (key, line) = split(rest);
             let key = RequestKey { key: key.into(), fingerprint: Hash::of(line.as_bytes()) };
             let request = Request { key: Some(key), ..Request::new(read(world, line), Cause::Operator) };
-            world.ask(request)
+            recorded(world, |world| world.ask(request))
         }
         _ => {
             let command = read(world, line);
-            world.tell(command)
+            told(world, command)
         }
-    };
+    }
+}
+
+/// Tells a command, and says what came of it.
+pub fn told(world: &mut World, command: impl Into<Command>) -> Vec<String> {
+    recorded(world, |world| world.tell(command))
+}
+
+fn recorded(world: &mut World, ask: impl FnOnce(&mut World) -> Result<Answer, Rejection>) -> Vec<String> {
+    let before = world.ledger.len();
+    let answer = ask(world);
     let events = &world.ledger[before..];
     match answer {
         Err(rejection) => vec![format!("! {rejection}")],
@@ -79,7 +91,7 @@ fn move_clock(world: &mut World, by: &str) -> Vec<String> {
     Vec::new()
 }
 
-fn split(line: &str) -> (&str, &str) {
+pub fn split(line: &str) -> (&str, &str) {
     line.split_once(' ').unwrap_or((line, ""))
 }
 
@@ -115,7 +127,10 @@ fn read_at(world: &mut World, line: &str, attempt: Option<EventSeq>) -> Command 
             let (run, round) = (world.run(), world.turn().map_or(0, |turn| turn.round) + 1);
             TurnCommand::Fail { run, round, code: rest.into(), detail: "it cannot be made".into() }.into()
         }
-        _ => task(world, verb, rest, attempt).into(),
+        _ => match outside::read(world, verb, rest) {
+            Some(command) => command,
+            None => task(world, verb, rest, attempt).into(),
+        },
     }
 }
 
@@ -166,6 +181,8 @@ fn policy_with(settings: &str) -> TurnPolicy {
             "rounds" => policy.rounds_max = number() as u32,
             "ms" => policy.turn_ms_max = number(),
             "tokens" => policy.tokens_per_turn_max = number(),
+            "agent-tokens" => policy.tokens_per_agent_max = Some(number()),
+            "context" => policy.context_tokens_max = number(),
             "attempts" => policy.attempts_per_model_max = number() as u32,
             _ => panic!("{name} is no setting"),
         }
@@ -174,9 +191,9 @@ fn policy_with(settings: &str) -> TurnPolicy {
 }
 
 fn answer(world: &mut World, rest: &str, attempt: Option<EventSeq>) -> TurnCommand {
-    let mut parts = rest.split(" | ");
-    let text = parts.next().unwrap_or_default();
-    let calls = parts.map(read_call).collect();
+    let (text, calls) =
+        rest.strip_prefix("| ").map_or_else(|| rest.split_once(" | ").unwrap_or((rest, "")), |calls| ("", calls));
+    let calls = calls.split(" | ").filter(|call| !call.is_empty()).map(read_call).collect();
     let attempt = attempt.unwrap_or_else(|| world.attempt());
     TurnCommand::Record(world.answered(attempt, text, calls))
 }

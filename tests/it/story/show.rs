@@ -14,6 +14,7 @@ use holon::fold::posture::Posture;
 use holon::fold::turn::Phase;
 use holon::words::content::Content;
 use holon::words::time::Timestamp;
+use serde_json::Value;
 use std::fmt::Display;
 
 pub fn event(envelope: &Envelope) -> String {
@@ -36,21 +37,35 @@ pub fn event(envelope: &Envelope) -> String {
     }
 }
 
-/// The kind and what is filled of the body.
+/// The kind and what is filled of the body: each field by its path, texts by their first line.
 fn plainly(event: &Event) -> String {
-    let mut body = serde_json::to_value(event).expect("a body is JSON");
-    fn drop_nulls(value: &mut serde_json::Value) {
-        match value {
-            serde_json::Value::Object(members) => {
-                members.retain(|_, member| !member.is_null());
-                members.values_mut().for_each(drop_nulls);
+    let body = serde_json::to_value(event).expect("a body is JSON");
+    format!("{}{}", event.kind(), fields("", &body))
+}
+
+fn fields(path: &str, value: &Value) -> String {
+    let below = |(name, member): (&String, &Value)| match (path, name.as_str()) {
+        (_, "inline") => fields(path, member),
+        ("", _) => fields(name, member),
+        _ => fields(&format!("{path}.{name}"), member),
+    };
+    match value {
+        Value::Null => String::new(),
+        Value::Object(members) => members.iter().map(below).collect(),
+        Value::Array(items) if items.is_empty() => String::new(),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().map(|item| fields(&format!("{path}[]"), item)).collect()
+        }
+        Value::Array(_) | Value::Bool(_) | Value::Number(_) => format!(" {path}={value}"),
+        Value::String(text) => {
+            let line = holon::words::content::excerpt(text.lines().next().unwrap_or_default(), 80);
+            if line.contains([' ', '=']) || line.is_empty() {
+                format!(" {path}={line:?}")
+            } else {
+                format!(" {path}={line}")
             }
-            serde_json::Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-            _ => {}
         }
     }
-    drop_nulls(&mut body);
-    format!("{} {body}", event.kind())
 }
 
 fn agent(event: &AgentEvent) -> String {
@@ -136,7 +151,7 @@ fn tool_result(result: &CallResult) -> String {
         }
         CallResult::Slept => "slept".into(),
         CallResult::Refused(error) => format!("refused {}", error.kind),
-        _ => serde_json::to_string(result).expect("a result is JSON"),
+        _ => fields("", &serde_json::to_value(result).expect("a result is JSON")).trim_start().to_owned(),
     }
 }
 

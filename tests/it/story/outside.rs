@@ -1,0 +1,277 @@
+//! What a story can tell of the world around an agent, and of its planes.
+//!
+//! | command | meaning |
+//! |---|---|
+//! | `open OBJECTIVE`, `alter WORK JSON`, `pick WORK`, `complete WORK REPORT` | the operator tends work items |
+//! | `continue WORK`, `recheck` | what the runtime does for work when its time has come |
+//! | `timer MS [every MS] SUMMARY`, `cancel TIMER`, `fire TIMER` | |
+//! | `cancel WAIT`, `due WAIT` | |
+//! | `trigger MODE TOKEN LABEL`, `revoke TRIGGER`, `callback MODE TOKEN TEXT` | |
+//! | `attach PATH`, `leave`, `detach WORKSPACE`, `settle TASK FATE` | `FATE` is `retained`, `removed` or `left` |
+//! | `call` | the call that is next is begun at the outside |
+//! | `bring [DETAIL]` | it comes back with what such calls bring; `refused KIND` with a refusal |
+//! | `input TASK TEXT`, `delivered TASK`, `end TASK` | |
+//! | `direct TASK`, `take CHILD` | a child is made what it is to be; what it owes is taken in |
+//! | `of CHILD COMMAND` | the command is told to a child |
+
+use super::script::split;
+use super::show;
+use crate::world::World;
+use holon::decide::agent::AgentCommand;
+use holon::decide::birth::{NewChild, child_id};
+use holon::decide::call::CallEnd;
+use holon::decide::task::TaskCommand;
+use holon::decide::trigger::NewCallback;
+use holon::decide::turn::TurnCommand;
+use holon::decide::waiting::WaitingCommand;
+use holon::decide::work::WorkCommand;
+use holon::decide::workspace::{Resolved, WorkspaceCommand, WorktreeFate};
+use holon::decide::{Command, Request};
+use holon::events::Cause;
+use holon::events::call::{Action, CallError, CallResult, ContextMode, FileChange, PatchedFile, SpawnRequest};
+use holon::events::queue::BodyType;
+use holon::events::task::{ChildLifecycle, WorkspaceMode};
+use holon::events::waiting::DeliveryMode;
+use holon::events::work::WorkChange;
+use holon::events::workspace::{Projection, WorkspaceName, Worktree, WorktreeSummary};
+use holon::fold::outbox::Delivery;
+use holon::fold::owed::Effect;
+use holon::words::content::Content;
+use holon::words::hash::Hash;
+use holon::words::id::{AgentId, EventSeq, TaskId, TimerId, WaitId};
+use std::str::FromStr;
+
+/// The command that `verb` stands for; none if it is of another table.
+pub fn read(world: &mut World, verb: &str, rest: &str) -> Option<Command> {
+    work(verb, rest)
+        .map(Command::from)
+        .or_else(|| waiting(world, verb, rest).map(Command::from))
+        .or_else(|| workspace(verb, rest).map(Command::from))
+        .or_else(|| turn(world, verb, rest).map(Command::from))
+        .or_else(|| task(world, verb, rest).map(Command::from))
+        .or_else(|| (verb == "archive").then(|| AgentCommand::Archive.into()))
+}
+
+fn id<T: FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("{text:?} is no id"))
+}
+
+fn work(verb: &str, rest: &str) -> Option<WorkCommand> {
+    let (first, second) = split(rest);
+    Some(match verb {
+        "open" => WorkCommand::Create { change: change(&format!("{{\"objective\": {rest:?}}}")) },
+        "alter" => WorkCommand::Update { work: id(first), change: change(second) },
+        "pick" => WorkCommand::Pick { work: id(first) },
+        "complete" => {
+            let report = (!second.is_empty()).then(|| Content::from(second));
+            WorkCommand::Complete { work: id(first), report }
+        }
+        "continue" => WorkCommand::Continue { work: id(first) },
+        "recheck" => WorkCommand::Recheck,
+        _ => return None,
+    })
+}
+
+/// What is altered, by the names of the event's fields; those that are absent stay.
+fn change(text: &str) -> WorkChange {
+    let change: WorkChange = serde_json::from_str(text).expect("a change");
+    let (given, read) = (serde_json::from_str(text), serde_json::to_value(&change));
+    let (given, read): (serde_json::Value, _) = (given.expect("JSON"), read.expect("JSON"));
+    for name in given.as_object().expect("an object").keys() {
+        assert!(read.get(name).is_some(), "{name} is no field of a change");
+    }
+    change
+}
+
+fn waiting(world: &mut World, verb: &str, rest: &str) -> Option<WaitingCommand> {
+    let (first, second) = split(rest);
+    Some(match verb {
+        "timer" => timer(first, second),
+        "cancel" if first.starts_with("timer") => WaitingCommand::CancelTimer { timer: id(first) },
+        "cancel" => WaitingCommand::CancelWait { wait: id::<WaitId>(first) },
+        "fire" => WaitingCommand::FireTimer { timer: id::<TimerId>(first) },
+        "due" => WaitingCommand::EndWait { wait: id::<WaitId>(first) },
+        "trigger" => {
+            let (token, label) = split(second);
+            let (mode, token_hash) = (mode(first), Hash::of(token.as_bytes()));
+            WaitingCommand::CreateTrigger { mode, label: label.into(), work: world.state.works.focus, token_hash }
+        }
+        "revoke" => WaitingCommand::RevokeTrigger { trigger: id(first) },
+        "callback" => {
+            let (token, text) = split(second);
+            let (token_hash, body) = (Hash::of(token.as_bytes()), world.content(text));
+            WaitingCommand::Callback(NewCallback { token_hash, mode: mode(first), body_type: BodyType::Text, body })
+        }
+        _ => return None,
+    })
+}
+
+fn timer(duration: &str, rest: &str) -> WaitingCommand {
+    let every = rest.strip_prefix("every ").map(split);
+    let (interval_ms, summary) = every.map_or((None, rest), |(interval, summary)| (interval.parse().ok(), summary));
+    let summary = (!summary.is_empty()).then(|| summary.to_owned());
+    WaitingCommand::CreateTimer { duration_ms: id(duration), interval_ms, summary }
+}
+
+fn mode(name: &str) -> DeliveryMode {
+    DeliveryMode::from_name(name).expect("a delivery mode")
+}
+
+fn workspace(verb: &str, rest: &str) -> Option<WorkspaceCommand> {
+    let (first, second) = split(rest);
+    Some(match verb {
+        "attach" => WorkspaceCommand::Attach { anchor: rest.into(), projection: Projection::CanonicalRoot },
+        "leave" => WorkspaceCommand::Exit,
+        "detach" => WorkspaceCommand::Detach { workspace: id(first) },
+        "settle" => WorkspaceCommand::SettleWorktree { task: id(first), fate: fate(second) },
+        _ => return None,
+    })
+}
+
+fn fate(name: &str) -> WorktreeFate {
+    match name {
+        "removed" => WorktreeFate::Removed,
+        "left" => WorktreeFate::Left("git does not answer".into()),
+        _ => WorktreeFate::Retained(WorktreeSummary {
+            head_commit: "def".into(),
+            commits: 1,
+            changed: Vec::new(),
+            changed_total: 0,
+            insertions: 3,
+            deletions: 1,
+        }),
+    }
+}
+
+fn turn(world: &mut World, verb: &str, rest: &str) -> Option<TurnCommand> {
+    let (run, boot, (round, call)) = (world.run(), world.boot, show::next_call(world));
+    let attempt = world.state.turns.calls().and_then(|(_, calls)| calls.attempt);
+    let attempt = attempt.map_or(EventSeq(999), |attempt| attempt.seq);
+    let end = match verb {
+        "call" => return Some(TurnCommand::BeginCall { run, round, call, boot }),
+        "bring" => brought(world, rest),
+        "refused" => {
+            let error = CallError { kind: rest.into(), field: None, message: "it cannot be".into(), hint: None };
+            CallEnd::Result(CallResult::Refused(error))
+        }
+        _ => return None,
+    };
+    Some(TurnCommand::EndCall { run, attempt, end })
+}
+
+/// What the outside brings back for the call that is next.
+fn brought(world: &mut World, detail: &str) -> CallEnd {
+    let next = world.state.turns.calls().and_then(|(_, calls)| calls.next().map(|call| call.action.clone()));
+    let enters = |anchor: &str| Resolved::Attach { anchor: anchor.into(), projection: Projection::CanonicalRoot };
+    match next {
+        Some(Action::Spawn(request)) => CallEnd::Child(Box::new(child(world, request))),
+        Some(Action::CreateTrigger { .. }) => {
+            CallEnd::Trigger { token_hash: Hash::of(detail.as_bytes()), file: format!("triggers/{detail}") }
+        }
+        Some(Action::AttachWorkspace { path }) => CallEnd::Workspace(enters(&path)),
+        Some(Action::UseWorkspace { workspace, cwd }) => {
+            let attached = match &workspace {
+                WorkspaceName::Attached(id) => world.state.workspaces.attached.get(id),
+                WorkspaceName::AgentHome => None,
+            };
+            let execution_root = attached.map(|attached| attached.anchor.clone());
+            let (projection, cwd) = (Projection::CanonicalRoot, cwd.unwrap_or_default());
+            CallEnd::Workspace(Resolved::Use { workspace, execution_root, projection, cwd })
+        }
+        Some(Action::ApplyPatch { .. }) => {
+            let file = PatchedFile { path: "a.txt".into(), change: FileChange::Modified, added: 1, removed: 1 };
+            CallEnd::Result(CallResult::Patched { files: vec![file] })
+        }
+        _ => CallEnd::Result(CallResult::Viewed(world.shown(detail))),
+    }
+}
+
+fn child(world: &mut World, request: SpawnRequest) -> NewChild {
+    let id = child_id(&world.state).expect("ids have room");
+    let root = format!("/work/{id}");
+    let worktree = (request.mode == WorkspaceMode::Worktree).then(|| Worktree {
+        repository: "/work".into(),
+        root: root.clone(),
+        branch: format!("holon/{id}"),
+        base_commit: "abc".into(),
+    });
+    let view = (request.context == ContextMode::Fork).then(|| world.content("what the parent knows"));
+    let execution_root = worktree.as_ref().map(|_| root).or_else(|| request.workspace_root.clone());
+    NewChild { request, view, execution_root, worktree }
+}
+
+fn task(world: &mut World, verb: &str, rest: &str) -> Option<TaskCommand> {
+    let (first, text) = split(rest);
+    Some(match verb {
+        "input" => TaskCommand::Input { task: id(first), text: world.content(text) },
+        "delivered" => {
+            let task: TaskId = id(first);
+            let open = world.state.tasks.open.get(&task);
+            let entry = open.and_then(|open| open.inputs.keys().next().copied()).unwrap_or(EventSeq(999));
+            TaskCommand::InputDelivered { task, entry }
+        }
+        "end" => TaskCommand::Stop { task: id(first), reason: "operator".into() },
+        _ => return None,
+    })
+}
+
+/// What concerns an agent and its child; none for all else. What came of it at the child stands behind its id.
+pub fn between(world: &mut World, verb: &str, rest: &str) -> Option<Vec<String>> {
+    Some(match verb {
+        "of" => {
+            let (child, line) = split(rest);
+            named(child, super::tell(world.child(&agent(child)), line))
+        }
+        "direct" => direct(world, id(rest)),
+        "take" => take(world, &agent(rest)),
+        _ => return None,
+    })
+}
+
+fn agent(text: &str) -> AgentId {
+    AgentId::parse(text).expect("an agent's id")
+}
+
+fn named(child: &str, lines: Vec<String>) -> Vec<String> {
+    lines.into_iter().map(|line| format!("{child}: {line}")).collect()
+}
+
+/// A child is made what it is to be, and the agent hears of it.
+fn direct(world: &mut World, task: TaskId) -> Vec<String> {
+    let lifecycle = world.owed().iter().find_map(|owed| match owed.effect {
+        Effect::DirectChild { task: of, lifecycle } if of == task => Some(lifecycle),
+        _ => None,
+    });
+    let lifecycle = lifecycle.unwrap_or(ChildLifecycle::Active);
+    let Some(child) = world.state.tasks.open.get(&task).and_then(|open| open.child()).map(|child| child.agent.clone())
+    else {
+        return vec![format!("! {task} supervises nobody")];
+    };
+    let line = match lifecycle {
+        ChildLifecycle::Active => "start",
+        ChildLifecycle::Stopped => "stop",
+        ChildLifecycle::Archived => "archive",
+    };
+    let mut told = named(child.as_str(), super::tell(world.child(&child), line));
+    told.extend(super::script::told(world, TaskCommand::ChildDirected { task, lifecycle }));
+    told
+}
+
+/// What the child owes first is taken in, and the child hears of it.
+fn take(world: &mut World, child: &AgentId) -> Vec<String> {
+    let owing = &world.child(child).state;
+    let (task, first) = (owing.agent.supervising_task, owing.outbox.owed.first_key_value());
+    let (Some(task), Some((entry, delivery))) = (task, first) else { return vec![format!("! {child} owes nothing")] };
+    let (entry, child_id) = (*entry, child.clone());
+    let taken = match delivery.clone() {
+        Delivery::Report { status, report } => TaskCommand::TakeReport { task, child: child_id, status, report },
+        Delivery::Notice { text } => TaskCommand::TakeNotice { task, child: child_id, text },
+    };
+    let mut told = super::script::told(world, taken);
+    let delivered = Request::new(AgentCommand::Delivered { entry }, Cause::Runtime);
+    let before = world.child(child).ledger.len();
+    world.child(child).ask(delivered).expect("a child hears of its deliveries");
+    let heard = world.child(child).ledger[before..].iter().map(show::event).collect();
+    told.extend(named(child.as_str(), heard));
+    told
+}
