@@ -16,6 +16,7 @@ use crate::events::codec;
 use crate::events::turn::{Entry, Section, SectionKind};
 use crate::events::{Envelope, Event, OperatorEvent, QueueEvent, TurnEvent, WaitingEvent};
 use crate::fold::AgentState;
+use crate::fold::memory::Episode;
 use crate::fold::queue::Queued;
 use crate::fold::turn::{Fresh, Turn};
 use crate::tools;
@@ -128,11 +129,17 @@ fn opening_needs(state: &AgentState, turn: &Turn) -> Needs {
     let wakes = turn.queued.wakes.iter().map(|wake| wake.seq);
     let guidance = state.workspaces.guidance.values().map(|guidance| &guidance.content);
     let inherited = state.agent.inherited.iter().map(|inherited| &inherited.view);
-    let episodes = state.memory.episodes.iter().map(|episode| &episode.digest);
+    let episodes = episodes(state).map(|episode| &episode.digest);
     let notes = state.memory.entries.values().map(|entry| &entry.text);
     let texts = guidance.chain(inherited).chain(episodes).chain(notes).filter_map(Content::stored);
     let work = state.works.focused().into_iter().flat_map(|(_, item)| standing::work_hashes(item));
     Needs { events: answers.chain([turn.queued.seq]).chain(wakes).collect(), hashes: texts.chain(work).collect() }
+}
+
+/// The episodes that stand for turns which a prompt no longer repeats.
+fn episodes(state: &AgentState) -> impl Iterator<Item = &Episode> {
+    let repeated = state.turns.recent.front().map(|turn| turn.run);
+    state.memory.episodes.iter().filter(move |episode| repeated.is_none_or(|first| episode.first < first))
 }
 
 /// The prompts that join the next round: a portion of those that wait, so that neither the round's event nor its
@@ -223,7 +230,7 @@ impl Making<'_> {
             let view = fork::stored(&inherited.view, self.contents)?;
             self.add(SectionKind::Inherited, view.into_bytes());
         }
-        for episode in &state.memory.episodes {
+        for episode in episodes(state) {
             let digest = self.contents.content(&episode.digest)?.to_owned();
             self.add(SectionKind::Episode, digest.into_bytes());
         }

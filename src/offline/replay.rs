@@ -1,12 +1,13 @@
-//! Replay: recorded commands to the ledger they make, and a ledger to the state it folds to.
+//! Replay: recorded commands to the ledgers they make, and a ledger to the state it folds to.
 //!
-//! A fixture of `replay-fixtures/` is a folder with `commands.jsonl`, `ledger.bin`, `state.json` and a README. It is
-//! checked both ways: the commands give the ledger byte for byte, and those bytes fold to the state.
+//! A fixture of `replay-fixtures/` is a folder with `commands.jsonl`, `ledger.bin`, `state.json` and a README, and such
+//! a ledger and state for each agent that is born on the way. It is checked both ways: the commands give the ledgers
+//! byte for byte, and those bytes fold to the states.
 //!
 //! **Invariant:** nothing here reads a clock, a random number or anything else that is not in the fixture.
 
 use crate::decide::agent::AgentCommand;
-use crate::decide::{Command, Request, Staged, handle};
+use crate::decide::{Born, Command, Request, Staged, handle};
 use crate::events::codec::{self, CodecError};
 use crate::fold::invariant::{self, Broken};
 use crate::fold::{AgentState, IllegalEvent};
@@ -14,11 +15,15 @@ use crate::ledger::{Records, chain};
 use crate::words::id::AgentId;
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A command as it was given, with the reading of the clock it was decided by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     pub at: Timestamp,
+    /// Whom it was given to; none for the agent that the first command creates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
     pub request: Request,
 }
 
@@ -29,6 +34,8 @@ pub enum ReplayError {
     Line { line: usize, error: serde_json::Error },
     #[error("the commands do not begin with an agent's creation")]
     NoCreation,
+    #[error("command {step} is for {agent}, who is not there")]
+    NobodyThere { step: usize, agent: AgentId },
     #[error("command {step} contradicts the core: {error}")]
     Contradiction { step: usize, error: IllegalEvent },
     #[error("after command {step}: {broken}")]
@@ -55,31 +62,42 @@ pub fn to_lines(steps: &[Step]) -> String {
     steps.iter().map(|step| line(step) + "\n").collect()
 }
 
-/// The records that the steps lead to. A refused command leads to none.
-pub fn run(steps: &[Step]) -> Result<Records, ReplayError> {
-    let agent = created(steps)?;
-    let mut state = AgentState::unborn(agent.clone());
-    let mut staged = Staged::default();
-    for (index, step) in steps.iter().enumerate() {
-        take(&mut state, step, &mut staged, index + 1)?;
+/// The agent that the steps create.
+pub fn creates(steps: &[Step]) -> Result<&AgentId, ReplayError> {
+    let first = steps.first().map(|step| &step.request.command);
+    let Some(Command::Agent(AgentCommand::Create(new))) = first else { return Err(ReplayError::NoCreation) };
+    Ok(&new.agent_id)
+}
+
+/// The records that the steps lead to, by their agents. A refused command leads to none.
+pub fn run(steps: &[Step]) -> Result<BTreeMap<AgentId, Records>, ReplayError> {
+    let first = creates(steps)?;
+    let unborn = Born { state: AgentState::unborn(first.clone()), staged: Staged::default() };
+    let mut agents = BTreeMap::from([(first.clone(), unborn)]);
+    for (number, step) in (1..).zip(steps) {
+        let agent = step.agent.as_ref().unwrap_or(first);
+        let taker = agents.get_mut(agent);
+        let taker = taker.ok_or_else(|| ReplayError::NobodyThere { step: number, agent: agent.clone() })?;
+        let births = take(taker, step, number)?;
+        agents.extend(births.into_iter().map(|born| (born.state.agent_id.clone(), born)));
     }
+    agents.into_iter().map(|(agent, born)| Ok((agent.clone(), recorded(&agent, &born.staged)?))).collect()
+}
+
+/// Decides a step; answers who was born with it.
+fn take(taker: &mut Born, step: &Step, number: usize) -> Result<Vec<Born>, ReplayError> {
+    // A refusal is as good an outcome as an answer: neither leaves a trace but its events.
+    let _ = handle(&mut taker.state, &step.request, step.at, &mut taker.staged)
+        .map_err(|error| ReplayError::Contradiction { step: number, error })?;
+    invariant::check(&taker.state).map_err(|broken| ReplayError::Broken { step: number, broken })?;
+    Ok(std::mem::take(&mut taker.staged.births))
+}
+
+fn recorded(agent: &AgentId, staged: &Staged) -> Result<Records, ReplayError> {
     let linked = chain::extend(chain::genesis(agent), &staged.envelopes);
     linked
         .map(|linked| linked.records)
         .map_err(|error| ReplayError::Unreadable { record: staged.envelopes.len(), error })
-}
-
-fn take(state: &mut AgentState, step: &Step, staged: &mut Staged, number: usize) -> Result<(), ReplayError> {
-    // A refusal is as good an outcome as an answer: neither leaves a trace but its events.
-    let _ = handle(state, &step.request, step.at, staged)
-        .map_err(|error| ReplayError::Contradiction { step: number, error })?;
-    invariant::check(state).map_err(|broken| ReplayError::Broken { step: number, broken })
-}
-
-fn created(steps: &[Step]) -> Result<&AgentId, ReplayError> {
-    let first = steps.first().map(|step| &step.request.command);
-    let Some(Command::Agent(AgentCommand::Create(new))) = first else { return Err(ReplayError::NoCreation) };
-    Ok(&new.agent_id)
 }
 
 /// Folds the records of `agent`, in their order.

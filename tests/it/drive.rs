@@ -81,6 +81,7 @@ fn outcome(world: &World, effect: Effect, choice: Option<u8>) -> String {
         Effect::StopTask { task, attempt } => format!("at {attempt} exit {task} signal-15"),
         Effect::PromoteTask { task, .. } => format!("promote {task} so far"),
         Effect::ReadTask { task, .. } => format!("read {task} so far"),
+        Effect::DeliverInput { task, .. } if world.state.tasks.open[&task].child().is_some() => format!("hand {task}"),
         Effect::DeliverInput { task, .. } => format!("delivered {task}"),
         Effect::DirectChild { task, .. } => format!("direct {task}"),
         Effect::SettleWorktree { task } => format!("settle {task} {}", ["retained", "removed", "left"][fate(choice)]),

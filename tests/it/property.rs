@@ -103,7 +103,7 @@ fn call() -> impl Strategy<Value = String> {
         r#"answer | SpawnAgent {"preset":"private_child","initial_message":"help","workspace_mode":"worktree"}"#,
         r#"answer | SpawnAgent {"preset":"private_child","initial_message":"help","context":"fork"} | TaskStop {"task_id":"task-1"}"#,
         r#"answer | MemoryUpdate {"entry":"plan","text":"as told"} | NotifyOperator {"message":"so far so good"}"#,
-        r#"answer | TaskInput {"task_id":"task-1","input":"yes"} | Enqueue {"text":"and later this"}"#,
+        r#"answer | TaskInput {"task_id":"task-1","text":"yes"} | Enqueue {"text":"and later this"}"#,
         r#"answer | ReadFile {"path":"a.txt"} | ApplyPatch {"patch":"--- a
 +++ a
 @@ -1 +1 @@
@@ -222,8 +222,12 @@ proptest! {
     fn the_same_commands_make_the_same_bytes(lines in vec(line(), 0..80)) {
         let (one, other) = (told(&lines), told(&lines));
         prop_assert_eq!(one.bytes(), other.bytes());
-        let records = replay::run(&one.steps).expect("what was told can be told again");
-        prop_assert_eq!(records.iter().flatten().copied().collect::<Vec<u8>>(), one.bytes());
+        let ledgers = replay::run(&one.steps.borrow()).expect("what was told can be told again");
+        prop_assert_eq!(ledgers.len(), 1 + one.children.len());
+        for world in one.children.values().chain([&one]) {
+            let records = &ledgers[&world.state.agent_id];
+            prop_assert_eq!(records.iter().flatten().copied().collect::<Vec<u8>>(), world.bytes());
+        }
     }
 
     #[test]

@@ -27,7 +27,9 @@ use holon::words::hash::Hash;
 use holon::words::id::{AgentId, Boot, EventSeq, RunId};
 use holon::words::limit;
 use holon::words::time::Timestamp;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// When every world begins: 2026-11-20T09:30:00Z.
 pub const BEGINNING: Timestamp = Timestamp(1_795_167_000_000);
@@ -38,8 +40,10 @@ pub struct World {
     pub blobs: BTreeMap<Hash, Vec<u8>>,
     pub at: Timestamp,
     pub boot: Boot,
-    /// Everything that was told, refused or not.
-    pub steps: Vec<Step>,
+    /// Everything that was told to the family, refused or not.
+    pub steps: Rc<RefCell<Vec<Step>>>,
+    /// None for the first of the family.
+    name: Option<AgentId>,
     pub children: BTreeMap<AgentId, World>,
     closed: BTreeSet<(RecordKind, u64)>,
 }
@@ -53,7 +57,8 @@ impl World {
             blobs: BTreeMap::new(),
             at: BEGINNING,
             boot: Boot(1),
-            steps: Vec::new(),
+            steps: Rc::default(),
+            name: None,
             children: BTreeMap::new(),
             closed: BTreeSet::new(),
         }
@@ -64,8 +69,9 @@ impl World {
         if let Err(broken) = invariant::check(&born.state) {
             panic!("{broken}\nat its birth");
         }
-        let ledger = born.staged.envelopes;
-        let child = Self { state: born.state, ledger, blobs: self.blobs.clone(), ..Self::empty() };
+        let (ledger, name) = (born.staged.envelopes, Some(born.state.agent_id.clone()));
+        let (blobs, steps) = (self.blobs.clone(), self.steps.clone());
+        let child = Self { state: born.state, ledger, blobs, steps, name, ..Self::empty() };
         let before = self.children.insert(child.state.agent_id.clone(), child);
         assert!(before.is_none(), "an agent is born once");
     }
@@ -108,7 +114,7 @@ impl World {
         }
         self.ledger.extend(staged.envelopes);
         staged.births.into_iter().for_each(|born| self.bear(born));
-        self.steps.push(Step { at: self.at, request });
+        self.steps.borrow_mut().push(Step { at: self.at, agent: self.name.clone(), request });
         answer
     }
 

@@ -8,10 +8,12 @@
 //! | `cancel WAIT`, `due WAIT` | |
 //! | `trigger MODE TOKEN LABEL`, `revoke TRIGGER`, `callback MODE TOKEN TEXT` | |
 //! | `attach PATH`, `leave`, `detach WORKSPACE`, `settle TASK FATE` | `FATE` is `retained`, `removed` or `left` |
+//! | `begin-guided TEXT` | a turn begins, and the agent's AGENTS.md says so |
 //! | `call` | the call that is next is begun at the outside |
 //! | `bring [DETAIL]` | it comes back with what such calls bring; `refused KIND` with a refusal |
 //! | `input TASK TEXT`, `delivered TASK`, `end TASK` | |
-//! | `direct TASK`, `take CHILD` | a child is made what it is to be; what it owes is taken in |
+//! | `direct TASK`, `hand TASK` | a child is made what it is to be; the first input it is owed reaches it |
+//! | `take CHILD` | what a child owes first is taken in |
 //! | `of CHILD COMMAND` | the command is told to a child |
 
 use super::script::split;
@@ -20,20 +22,21 @@ use crate::world::World;
 use holon::decide::agent::AgentCommand;
 use holon::decide::birth::{NewChild, child_id};
 use holon::decide::call::CallEnd;
+use holon::decide::queue::QueueCommand;
 use holon::decide::task::TaskCommand;
 use holon::decide::trigger::NewCallback;
 use holon::decide::turn::TurnCommand;
 use holon::decide::waiting::WaitingCommand;
 use holon::decide::work::WorkCommand;
-use holon::decide::workspace::{Resolved, WorkspaceCommand, WorktreeFate};
+use holon::decide::workspace::{GuidanceFile, Resolved, WorkspaceCommand, WorktreeFate};
 use holon::decide::{Command, Request};
 use holon::events::Cause;
 use holon::events::call::{Action, CallError, CallResult, ContextMode, FileChange, PatchedFile, SpawnRequest};
-use holon::events::queue::BodyType;
+use holon::events::queue::{BodyType, Lane, MessageKind, Origin};
 use holon::events::task::{ChildLifecycle, WorkspaceMode};
 use holon::events::waiting::DeliveryMode;
 use holon::events::work::WorkChange;
-use holon::events::workspace::{Projection, WorkspaceName, Worktree, WorktreeSummary};
+use holon::events::workspace::{GuidanceScope, Projection, WorkspaceName, Worktree, WorktreeSummary};
 use holon::fold::outbox::Delivery;
 use holon::fold::owed::Effect;
 use holon::words::content::Content;
@@ -149,6 +152,11 @@ fn turn(world: &mut World, verb: &str, rest: &str) -> Option<TurnCommand> {
     let attempt = attempt.map_or(EventSeq(999), |attempt| attempt.seq);
     let end = match verb {
         "call" => return Some(TurnCommand::BeginCall { run, round, call, boot }),
+        "begin-guided" => {
+            let (content, hash) = (Some(world.content(rest)), Some(Hash::of(rest.as_bytes())));
+            let guidance = vec![GuidanceFile { scope: GuidanceScope::Agent, content, hash }];
+            return Some(TurnCommand::Start { policy: crate::world::policy(), guidance });
+        }
         "bring" => brought(world, rest),
         "refused" => {
             let error = CallError { kind: rest.into(), field: None, message: "it cannot be".into(), hint: None };
@@ -223,6 +231,7 @@ pub fn between(world: &mut World, verb: &str, rest: &str) -> Option<Vec<String>>
             named(child, super::tell(world.child(&agent(child)), line))
         }
         "direct" => direct(world, id(rest)),
+        "hand" => hand(world, id(rest)),
         "take" => take(world, &agent(rest)),
         _ => return None,
     })
@@ -254,6 +263,19 @@ fn direct(world: &mut World, task: TaskId) -> Vec<String> {
     };
     let mut told = named(child.as_str(), super::tell(world.child(&child), line));
     told.extend(super::script::told(world, TaskCommand::ChildDirected { task, lifecycle }));
+    told
+}
+
+/// The first input that is owed to a child is enqueued there, and the agent hears of it.
+fn hand(world: &mut World, task: TaskId) -> Vec<String> {
+    let open = world.state.tasks.open.get(&task);
+    let owed = open.and_then(|open| Some((open.child()?.agent.clone(), open.inputs.first_key_value()?)));
+    let Some((child, (entry, input))) = owed else { return vec![format!("! {task} is owed no input")] };
+    let (entry, text) = (*entry, input.text.excerpt().to_owned());
+    let mut message = world.message(MessageKind::InternalFollowup, Origin::Task { task }, &text);
+    message.lane = Some(Lane::Next);
+    let mut told = named(child.as_str(), super::script::told(world.child(&child), QueueCommand::Enqueue(message)));
+    told.extend(super::script::told(world, TaskCommand::InputDelivered { task, entry }));
     told
 }
 

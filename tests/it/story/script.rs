@@ -76,12 +76,17 @@ pub fn told(world: &mut World, command: impl Into<Command>) -> Vec<String> {
 }
 
 fn recorded(world: &mut World, ask: impl FnOnce(&mut World) -> Result<Answer, Rejection>) -> Vec<String> {
-    let before = world.ledger.len();
+    let before = (world.ledger.len(), world.children.len());
     let answer = ask(world);
-    let events = &world.ledger[before..];
+    let events = &world.ledger[before.0..];
     match answer {
         Err(rejection) => vec![format!("! {rejection}")],
         Ok(answer) if events.is_empty() => vec![format!("= {}", show::answer(&answer))],
+        Ok(_) if world.children.len() > before.1 => {
+            let (child, born) = world.children.last_key_value().expect("one was born");
+            let births = born.ledger.iter().map(|envelope| format!("{child}: {}", show::event(envelope)));
+            events.iter().map(show::event).chain(births).collect()
+        }
         Ok(_) => events.iter().map(show::event).collect(),
     }
 }
