@@ -99,6 +99,9 @@ fn to_end(state: &AgentState, reason: &str) -> Vec<Event> {
     let revoked = |trigger: &TriggerId| TriggerRevoked { trigger: *trigger, reason: "agent_archived".into() }.into();
     events.extend(state.waiting.triggers.keys().map(revoked));
     events.push(AgentArchiveRequested { reason: reason.to_owned() }.into());
+    if state.agent.is_supervised() && state.outbox.report.is_none() {
+        events.push(report(state, TaskStatus::Cancelled));
+    }
     events
 }
 
@@ -154,8 +157,15 @@ fn come_to_rest(state: &AgentState) -> Vec<Event> {
         }
         (TurnOutcome::Completed | TurnOutcome::Aborted | TurnOutcome::Interrupted, _) => return Vec::new(),
     };
-    let report = turn.answer.clone().unwrap_or_else(|| Content::from("(The last turn left no brief.)"));
-    vec![DelegationReported { status, run: Some(turn.run), report }.into()]
+    vec![report(state, status)]
+}
+
+/// What came of a delegation: the last brief, and what it cost.
+fn report(state: &AgentState, status: TaskStatus) -> Event {
+    let last = state.turns.last_ended.as_ref();
+    let report = last.and_then(|turn| turn.answer.clone());
+    let report = report.unwrap_or_else(|| Content::from("(There is no brief.)"));
+    DelegationReported { status, run: last.map(|turn| turn.run), report, usage: state.turns.usage_total }.into()
 }
 
 fn start(state: &AgentState) -> Result<Decision, Rejection> {

@@ -11,6 +11,7 @@ use crate::events::task::{
     ChildDirected, ChildLifecycle, CommandOutput, Exit, TaskExited, TaskInputDelivered, TaskInputRequested,
     TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
 };
+use crate::events::turn::UsageTotal;
 use crate::events::waiting::WaitTrigger;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
@@ -73,6 +74,7 @@ pub enum TaskCommand {
         child: AgentId,
         status: TaskStatus,
         report: Content,
+        usage: UsageTotal,
     },
     /// What a child wants known, from its outbox.
     TakeNotice {
@@ -80,7 +82,7 @@ pub enum TaskCommand {
         child: AgentId,
         text: Content,
     },
-    /// The child is what it was directed to be; one that is archived has ended with that.
+    /// The child is what it was directed to be.
     ChildDirected {
         task: TaskId,
         lifecycle: ChildLifecycle,
@@ -99,7 +101,9 @@ pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decisi
         TaskCommand::Stop { task, reason } => stop(state, *task, reason)?,
         TaskCommand::Input { task, text } => input(state, *task, text)?.0,
         TaskCommand::InputDelivered { task, entry } => input_delivered(state, *task, *entry)?,
-        TaskCommand::TakeReport { task, child, status, report } => take_report(state, *task, child, *status, report)?,
+        TaskCommand::TakeReport { task, child, status, report, usage } => {
+            take_report(state, *task, child, *status, report, *usage)?
+        }
         TaskCommand::TakeNotice { task, child, text } => take_notice(state, *task, child, text)?,
         TaskCommand::ChildDirected { task, lifecycle } => child_directed(state, *task, *lifecycle)?,
     };
@@ -196,7 +200,7 @@ fn status(task: &Task, exit: &Exit) -> TaskStatus {
         (Exit::Lost, _) | (Exit::Signal(_) | Exit::NotStarted(_), Some("agent_stopped" | "agent_archived")) => {
             TaskStatus::Interrupted
         }
-        (Exit::Code(0) | Exit::Reported, _) => TaskStatus::Completed,
+        (Exit::Code(0) | Exit::Reported(_), _) => TaskStatus::Completed,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), Some(_)) => TaskStatus::Cancelled,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), None) => TaskStatus::Failed,
     }
@@ -215,7 +219,7 @@ fn result_message(
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
         Exit::NotStarted(reason) => format!("it never ran: {}", excerpt(reason, EXCERPT_BYTES_MAX)),
-        Exit::Reported => "it has reported".into(),
+        Exit::Reported(_) => "it has reported".into(),
         Exit::Lost => "its end is unknown: it may or may not have taken effect".into(),
     };
     let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
@@ -329,10 +333,11 @@ fn take_report(
     child: &AgentId,
     status: TaskStatus,
     report: &Content,
+    usage: UsageTotal,
 ) -> Result<Vec<Event>, Rejection> {
     let Some(task) = supervising(state, id, child) else { return Ok(Vec::new()) };
     let output = CommandOutput { shown: report.clone(), bytes: report.bytes(), cut: false, kept: None };
-    Ok(ended(state, id, task, status, &Exit::Reported, 0, &output))
+    Ok(ended(state, id, task, status, &Exit::Reported(usage), 0, &output))
 }
 
 fn take_notice(state: &AgentState, id: TaskId, child: &AgentId, text: &Content) -> Result<Vec<Event>, Rejection> {
@@ -344,18 +349,12 @@ fn take_notice(state: &AgentState, id: TaskId, child: &AgentId, text: &Content) 
     Ok(vec![owed(state, kind, None, origin, surface, text.clone(), about).1])
 }
 
-/// A child that is archived has ended with that, unless it has reported before.
+/// The end of a child is its report, which one that is archived owes as well.
 fn child_directed(state: &AgentState, id: TaskId, lifecycle: ChildLifecycle) -> Result<Vec<Event>, Rejection> {
     let task = open(state, id)?;
     let child = task.child().ok_or(Rejection::NothingToDo)?;
     if child.lifecycle == lifecycle {
         return Err(Rejection::NothingToDo);
     }
-    let mut events = vec![ChildDirected { task: id, lifecycle }.into()];
-    if lifecycle == ChildLifecycle::Archived {
-        let output = CommandOutput { shown: Content::from(""), bytes: 0, cut: false, kept: None };
-        let exit = Exit::NotStarted("the child was ended before it reported".into());
-        events.extend(ended(state, id, task, status(task, &exit), &exit, 0, &output));
-    }
-    Ok(events)
+    Ok(vec![ChildDirected { task: id, lifecycle }.into()])
 }

@@ -150,7 +150,7 @@ fn request(state: &AgentState, new: &NewRound, at: Timestamp) -> Result<Vec<Even
     if !owes(turn, new.round) {
         return Err(Rejection::StaleAttempt);
     }
-    if let Some(limit) = exhausted(turn, at) {
+    if let Some(limit) = exhausted(state, turn, at) {
         return Ok(fail_budget(state, turn, limit));
     }
     let requested = RoundRequested {
@@ -181,13 +181,16 @@ fn acknowledge(state: &AgentState, turn: &Turn, messages: &[MessageId]) -> Vec<E
     briefs.collect()
 }
 
-fn exhausted(turn: &Turn, at: Timestamp) -> Option<&'static str> {
+fn exhausted(state: &AgentState, turn: &Turn, at: Timestamp) -> Option<&'static str> {
     let policy = &turn.policy;
     if turn.round >= policy.rounds_max {
         return Some("model rounds");
     }
     if at.since_ms(turn.started_at) >= policy.turn_ms_max {
         return Some("wall time");
+    }
+    if policy.tokens_per_agent_max.is_some_and(|max| state.turns.usage_total.tokens() >= max) {
+        return Some("tokens of the agent and its children");
     }
     (turn.usage.tokens() >= policy.tokens_per_turn_max).then_some("tokens")
 }

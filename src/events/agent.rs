@@ -1,5 +1,6 @@
 //! Agent plane: the agent's identity and lifecycle, and the requests it has answered.
 
+use super::turn::UsageTotal;
 use crate::events::task::TaskStatus;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
@@ -120,6 +121,8 @@ plane! {
             status: TaskStatus,
             run: Option<RunId>,
             report: Content,
+            /// What it cost, its own children included.
+            usage: UsageTotal,
         }
         /// What the event `entry` owes to another agent was taken in there.
         0x0108 outbox_delivered 1 since "0.1.0" => Delivered(OutboxDelivered) {

@@ -26,6 +26,7 @@ const SHAPES: &[ShapeRow] = &[
     turn::Section::SHAPE,
     turn::StopReason::SHAPE,
     turn::Usage::SHAPE,
+    turn::UsageTotal::SHAPE,
     turn::AttemptErrorKind::SHAPE,
     turn::AttemptError::SHAPE,
     turn::AfterAttempt::SHAPE,

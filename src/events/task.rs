@@ -1,5 +1,6 @@
 //! Task plane: managed execution. A command is recorded before it starts, and ends once (architecture 11).
 
+use super::turn::UsageTotal;
 use crate::events::call::ExecRequest;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
@@ -42,8 +43,8 @@ shape! {
         NotStarted(String),
         /// Its end is unknown: it may or may not have taken effect.
         Lost,
-        /// A child's report; the output is its text.
-        Reported,
+        /// A child's report, and what it cost; the output is its text.
+        Reported(UsageTotal),
     }
 }
 

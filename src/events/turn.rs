@@ -95,6 +95,48 @@ shape! {
 }
 
 shape! {
+    /// Tokens as far as providers counted them.
+    pub struct UsageTotal {
+        input_tokens: u64,
+        output_tokens: u64,
+        /// Rounds of which the provider did not say.
+        rounds_unknown: u64,
+    }
+}
+
+impl Copy for UsageTotal {}
+
+#[expect(clippy::derivable_impls, reason = "shapes derive no defaults; a count is one of the few that has one")]
+impl Default for UsageTotal {
+    fn default() -> Self {
+        Self { input_tokens: 0, output_tokens: 0, rounds_unknown: 0 }
+    }
+}
+
+impl UsageTotal {
+    /// Adds a round's.
+    pub fn add(&mut self, usage: &Usage) {
+        let count = |tokens: Option<u64>| tokens.unwrap_or(0);
+        self.include(&Self {
+            input_tokens: count(usage.input_tokens),
+            output_tokens: count(usage.output_tokens),
+            rounds_unknown: u64::from(usage.input_tokens.is_none() || usage.output_tokens.is_none()),
+        });
+    }
+
+    /// Adds another total. A provider's word may be any number.
+    pub fn include(&mut self, other: &Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.rounds_unknown = self.rounds_unknown.saturating_add(other.rounds_unknown);
+    }
+
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+shape! {
     /// What kind of failure a model call had, which decides whether it is tried again.
     pub enum AttemptErrorKind {
         Timeout,

@@ -23,6 +23,7 @@ pub mod work;
 pub mod workspace;
 
 use crate::events::queue::MessageKind;
+use crate::events::task::{Exit, TaskExited};
 use crate::events::{AgentEvent, Envelope, Event, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent};
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
@@ -141,8 +142,8 @@ impl AgentState {
         match event {
             AgentEvent::RequestAnswered(event) => self.receipts.evolve(event, place),
             AgentEvent::Reported(event) => {
-                let (status, report) = (event.status, event.report.clone());
-                self.outbox.owe(place.seq, outbox::Delivery::Report { status, report })
+                let (status, report, usage) = (event.status, event.report.clone(), event.usage);
+                self.outbox.owe(place.seq, outbox::Delivery::Report { status, report, usage })
             }
             AgentEvent::Delivered(event) => self.outbox.delivered(event.entry),
             AgentEvent::Created(_)
@@ -196,12 +197,16 @@ impl AgentState {
         }
     }
 
-    /// A command that a call asked for opens that call; it is closed by the call's recorded result.
+    /// A command that a call asked for opens that call; it is closed by the call's recorded result. What a child cost
+    /// its parent has spent.
     fn apply_task(&mut self, event: &TaskEvent, place: Place) -> Result<(), Illegal> {
         if let TaskEvent::CreateRequested(event) = event
             && let Some(caller) = &event.caller
         {
             self.turns.open_call(caller, event.task)?;
+        }
+        if let TaskEvent::Exited(TaskExited { exit: Exit::Reported(usage), .. }) = event {
+            self.turns.spent_by_child(usage);
         }
         self.tasks.evolve(event, place)
     }

@@ -3,6 +3,7 @@
 
 use super::Illegal;
 use crate::events::task::TaskStatus;
+use crate::events::turn::UsageTotal;
 use crate::words::content::Content;
 use crate::words::id::EventSeq;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ pub struct Outbox {
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
     /// The delegation's result.
-    Report { status: TaskStatus, report: Content },
+    Report { status: TaskStatus, report: Content, usage: UsageTotal },
     /// Something to know meanwhile.
     Notice { text: Content },
 }

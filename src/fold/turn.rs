@@ -25,7 +25,7 @@ use crate::events::queue::{MessageKind, MessageSettled};
 use crate::events::task::Caller;
 use crate::events::turn::{
     AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, Entry, RoundAttemptFailed, RoundAttempted,
-    RoundRequested, Section, SectionKind, TurnEvent, TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal, Usage,
+    RoundRequested, Section, SectionKind, TurnEvent, TurnOutcome, TurnPolicy, TurnStarted, TurnTerminal, UsageTotal,
 };
 use crate::events::work::WorkEvent;
 use crate::words::content::{Content, excerpt};
@@ -47,15 +47,6 @@ pub struct Turns {
     /// Turns that the next prompt repeats, the oldest first.
     pub recent: VecDeque<RecentTurn>,
     pub last_ended: Option<EndedTurn>,
-}
-
-/// Tokens as far as providers counted them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsageTotal {
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-    /// Rounds of which the provider did not say.
-    pub rounds_unknown: u64,
 }
 
 /// The turn that runs.
@@ -225,19 +216,6 @@ pub(super) fn is_progress(entry: &Entry) -> bool {
     }
 }
 
-impl UsageTotal {
-    fn add(&mut self, usage: &Usage) {
-        // A provider's word may be any number.
-        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens.unwrap_or(0));
-        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens.unwrap_or(0));
-        self.rounds_unknown += u64::from(usage.input_tokens.is_none() || usage.output_tokens.is_none());
-    }
-
-    pub fn tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
-}
-
 impl Calls {
     /// The first call that has no result.
     pub fn next(&self) -> Option<&Call> {
@@ -353,6 +331,11 @@ impl Turns {
         }
         calls.task = Some(task);
         Ok(())
+    }
+
+    /// Counts what a child cost.
+    pub(super) fn spent_by_child(&mut self, usage: &UsageTotal) {
+        self.usage_total.include(usage);
     }
 
     fn running(&mut self, run: RunId) -> Result<&mut Turn, Illegal> {

@@ -228,7 +228,7 @@ fn end(exit: &Exit) -> End<'_> {
         Exit::Code(code) => End { exit_code: Some(*code), ..End::default() },
         Exit::Signal(signal) => End { signal: Some(*signal), ..End::default() },
         Exit::NotStarted(reason) => End { failure: Some(reason), ..End::default() },
-        Exit::Reported => End::default(),
+        Exit::Reported(_) => End::default(),
         Exit::Lost => End { failure: Some("interrupted: it may or may not have taken effect"), ..End::default() },
     }
 }
@@ -238,7 +238,7 @@ fn summary(exit: &Exit) -> String {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::NotStarted(reason) => format!("not started: {reason}"),
-        Exit::Reported => "the child has reported".into(),
+        Exit::Reported(_) => "the child has reported".into(),
         Exit::Lost => "interrupted: it may or may not have taken effect".into(),
     }
 }

@@ -222,7 +222,7 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
                     add(&mut shown, "exit", "NotStarted");
                     (shown, list(&["output", "exit"]))
                 }
-                Exit::Code(_) | Exit::Signal(_) | Exit::Lost | Exit::Reported => (shown, list(&["output"])),
+                Exit::Code(_) | Exit::Signal(_) | Exit::Lost | Exit::Reported(_) => (shown, list(&["output"])),
             }
         }
         Event::Agent(AgentEvent::RequestAnswered(_)) => {

@@ -88,7 +88,7 @@ pub fn task(
         Exit::Code(code) => (Some(*code), None, None),
         Exit::Signal(signal) => (None, Some(*signal), None),
         Exit::NotStarted(reason) => (None, None, Some(reason.as_str())),
-        Exit::Reported => (None, None, None),
+        Exit::Reported(_) => (None, None, None),
         Exit::Lost => (None, None, Some("lost: it may or may not have taken effect")),
     });
     json!({

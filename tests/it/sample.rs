@@ -20,7 +20,7 @@ use holon::events::task::{
 use holon::events::turn::{
     AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, CurrentRunAborted, Entry, RoundAttemptFailed,
     RoundAttempted, RoundRequested, Section, SectionKind, StopReason, TurnEntry, TurnOutcome, TurnPolicy, TurnStarted,
-    TurnTerminal, Usage,
+    TurnTerminal, Usage, UsageTotal,
 };
 use holon::events::waiting::{
     CallbackDelivered, DeliveryMode, Recoverability, TimerCancelled, TimerCreated, TimerFired, TriggerCreated,
@@ -89,6 +89,10 @@ fn hash() -> Hash {
     Hash::of(b"sample")
 }
 
+fn cost() -> UsageTotal {
+    UsageTotal { input_tokens: 1_000, output_tokens: 50, rounds_unknown: 1 }
+}
+
 fn stored() -> Content {
     Content::Stored { hash: hash(), bytes: 70_000, excerpt: "it begins".into() }
 }
@@ -113,7 +117,8 @@ fn agent_events() -> Vec<Event> {
         AgentPaused { reason: "operator_aborted".into() }.into(),
         AgentSpawned { child: agent("main.c1"), preset: Preset::PrivateChild, task: Some(TaskId(3)) }.into(),
         ContextInherited { from: agent("main"), head: EventSeq(9), view: stored() }.into(),
-        DelegationReported { status: TaskStatus::Completed, run: Some(RunId(5)), report: stored() }.into(),
+        DelegationReported { status: TaskStatus::Completed, run: Some(RunId(5)), report: stored(), usage: cost() }
+            .into(),
         OutboxDelivered { entry: EventSeq(12) }.into(),
         AgentArchiveRequested { reason: "delegation_ended".into() }.into(),
         AgentArchived {}.into(),

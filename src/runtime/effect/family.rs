@@ -37,9 +37,9 @@ impl Errand {
         let (to, task) = (state.agent.supervisor.clone()?, state.agent.supervising_task?);
         let child = state.agent_id.clone();
         let (command, key) = match state.outbox.owed.get(&entry)? {
-            Delivery::Report { status, report } => {
-                let (status, report) = (*status, report.clone());
-                (TaskCommand::TakeReport { task, child: child.clone(), status, report }, None)
+            Delivery::Report { status, report, usage } => {
+                let (status, report, usage) = (*status, report.clone(), *usage);
+                (TaskCommand::TakeReport { task, child: child.clone(), status, report, usage }, None)
             }
             Delivery::Notice { text } => {
                 let text = text.clone();

@@ -286,7 +286,9 @@ fn take(world: &mut World, child: &AgentId) -> Vec<String> {
     let (Some(task), Some((entry, delivery))) = (task, first) else { return vec![format!("! {child} owes nothing")] };
     let (entry, child_id) = (*entry, child.clone());
     let taken = match delivery.clone() {
-        Delivery::Report { status, report } => TaskCommand::TakeReport { task, child: child_id, status, report },
+        Delivery::Report { status, report, usage } => {
+            TaskCommand::TakeReport { task, child: child_id, status, report, usage }
+        }
         Delivery::Notice { text } => TaskCommand::TakeNotice { task, child: child_id, text },
     };
     let mut told = super::script::told(world, taken);

@@ -177,7 +177,7 @@ fn ended(exit: &Exit) -> String {
         Exit::Signal(signal) => format!("signal {signal}"),
         Exit::NotStarted(reason) => format!("not started ({reason})"),
         Exit::Lost => "lost".into(),
-        Exit::Reported => "reported".into(),
+        Exit::Reported(_) => "reported".into(),
     }
 }
 

@@ -367,3 +367,21 @@ fn usage_beyond_all_counting_stays_at_the_end_of_counting() {
     }
     assert_eq!(world.state.turns.usage_total.tokens(), u64::MAX);
 }
+
+#[test]
+fn a_turn_ends_when_the_agent_and_its_children_have_spent_their_tokens() {
+    let world = check(
+        r#"
+        given prompt go; begin agent-tokens=40; round
+        given answer on it | SpawnAgent {"preset":"private_child","initial_message":"help"}; call; bring
+        given of main.c1 begin; of main.c1 round; of main.c1 answer here you are; take main.c1
+        given round; answer good
+        given begin agent-tokens=40
+        > round
+        brief-3 failure msg-2: run-2 failed: it has used up its tokens of the agent and its children after 0 mo
+        msg-2 settled processed run-2
+        run-2 failed budget_exhausted after 0 rounds
+        "#,
+    );
+    assert_eq!(world.state.turns.usage_total.tokens(), 45, "what a child has spent counts");
+}
