@@ -41,6 +41,18 @@
 //! Each plane has the same places under the same name: `events/task.rs` is its vocabulary, `fold/task.rs` its state
 //! with the legal moves as a table on top, `decide/task.rs` its commands. To learn one is to learn all. A new event is
 //! a row in its plane's vocabulary, an arm in its fold, a command that leads to it, and its row in `ledger-schema/`.
+//!
+//! | plane | what it is about |
+//! |---|---|
+//! | agent | who there is: births, lifecycles, what agents owe each other |
+//! | queue | what came in, and what became of it |
+//! | turn | model rounds, tool calls, and how they end |
+//! | work | what is to be achieved, and who goes on with it |
+//! | task | commands and children that run beside the turns |
+//! | waiting | waits, timers, wakes and capabilities |
+//! | workspace | where the agent works, and what guides it |
+//! | operator | what people are told |
+//! | memory | notes, and episodes of past turns |
 
 pub mod words;
 

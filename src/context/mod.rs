@@ -136,7 +136,7 @@ fn opening_needs(state: &AgentState, turn: &Turn) -> Needs {
     Needs { events: answers.chain([turn.queued.seq]).chain(wakes).collect(), hashes: texts.chain(work).collect() }
 }
 
-/// The episodes that stand for turns which a prompt no longer repeats.
+/// The episodes that stand for turns which a prompt does not repeat.
 fn episodes(state: &AgentState) -> impl Iterator<Item = &Episode> {
     let repeated = state.turns.recent.front().map(|turn| turn.run);
     state.memory.episodes.iter().filter(move |episode| repeated.is_none_or(|first| episode.first < first))

@@ -37,8 +37,8 @@ pub(super) fn next(state: &AgentState) -> Vec<Event> {
     }
 }
 
-/// Between turns a stretch of turns is summed up, runnable work is continued, a delegation that has come to rest is reported, and an agent that is to
-/// end does so once nothing is open.
+/// Between turns a stretch of turns is summed up, runnable work is continued, a delegation that has come to rest is
+/// reported, and an agent that is to end does so once nothing is open.
 fn between_turns(state: &AgentState) -> Vec<Event> {
     let steps = [episode::follow_up, agent::follow_up, work::follow_up];
     steps.iter().map(|step| step(state)).find(|events| !events.is_empty()).unwrap_or_default()

@@ -29,7 +29,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// A repository with one commit, whose worktrees may commit as well.
-fn repository(folder: &Path) {
+pub fn repository(folder: &Path) {
     git(folder, &["init", "-q"]);
     git(folder, &["config", "user.email", "somebody@example.org"]);
     git(folder, &["config", "user.name", "somebody"]);

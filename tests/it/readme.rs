@@ -137,8 +137,11 @@ fn path(home: &Home) -> String {
     let (target, tools) = (home.workspace().join("target"), home.workspace().join("tools"));
     fs::create_dir_all(&target).and_then(|()| fs::create_dir_all(&tools)).expect("folders");
     let built = Path::new(env!("CARGO_BIN_EXE_holon")).parent().expect("a folder");
-    std::os::unix::fs::symlink(built, target.join("release")).expect("a link");
-    std::os::unix::fs::symlink("/bin/true", tools.join("cargo")).expect("a link");
+    for (to, link) in [(built, target.join("release")), (Path::new("/bin/true"), tools.join("cargo"))] {
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(to, link).expect("a link");
+        }
+    }
     format!("{}:{}", tools.display(), std::env::var("PATH").unwrap_or_default())
 }
 
@@ -169,7 +172,7 @@ fn killed_in_the_middle_as_the_readme_shows_it_loses_and_repeats_nothing() {
 #[test]
 fn the_requests_of_the_readme_are_answered() {
     let home = Home::new();
-    let [_, curl] = &blocks("## Use it", "sh")[..] else { panic!("verbs, and requests") };
+    let [_, curl, ..] = &blocks("## Use it", "sh")[..] else { panic!("verbs, and requests") };
     let mut shell = Shell::open(&home);
     shell.run(&format!("export PATH=\"$PWD/target/release:$PATH\" HOLON_HOME={}", home.path().display()));
     let address = shell.serve("holon serve &");
@@ -184,7 +187,7 @@ fn the_requests_of_the_readme_are_answered() {
 #[test]
 fn the_verbs_of_the_readme_are_there() {
     let home = Home::new();
-    let [verbs, _] = &blocks("## Use it", "sh")[..] else { panic!("verbs, and requests") };
+    let [verbs, ..] = &blocks("## Use it", "sh")[..] else { panic!("verbs, and requests") };
     for line in commands(verbs) {
         // `holon agent list | create`: one line for several.
         let words: Vec<&str> = line.split(' ').filter(|word| *word != "|").collect();
@@ -199,6 +202,26 @@ fn the_verbs_of_the_readme_are_there() {
             options.for_each(|option| assert!(help.contains(option), "{path:?} takes no {option}"));
         }
     }
+}
+
+#[tokio::test]
+async fn the_runbook_of_the_readme_works_through_its_steps() {
+    let home = Home::new();
+    crate::long_work::repository(&home.workspace());
+    let daemon = home.serve();
+    let [block] = &blocks("### Runbooks", "sh")[..] else { panic!("one block tells it") };
+    let [prompt, status] = &commands(block)[..] else { panic!("a prompt, and a look at what came of it") };
+    let run = |command: &str| {
+        let mut shell = Shell::open(&home);
+        shell.run(&format!("export PATH=\"$PWD/target/release:$PATH\" HOLON_HOME={}", home.path().display()));
+        shell.run(command)
+    };
+    run(prompt);
+    assert_eq!(daemon.wait_for("main", "wait_created").await.data["payload"]["wake"]["task_result"], "task-1");
+    assert!(run(status).contains("waiting_for_task"));
+    daemon.wait("main", 0, |event| event.data["payload"]["wake"]["external"].is_object()).await;
+    daemon.enqueue("main", "go on").await;
+    daemon.wait_for("main", "work_item_completed").await;
 }
 
 #[tokio::test]
