@@ -1,12 +1,12 @@
 //! The agent plane: creating, starting, stopping, aborting.
 
-use super::{Decision, Rejection, operator, turn};
+use super::{Decision, Rejection, operator, queue, turn};
 use crate::events::Event;
 use crate::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer,
     DelegationReported, OutboxDelivered, Ownership, Preset, Role, Visibility,
 };
-use crate::events::queue::{MessageOutcome, MessageSettled};
+use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Surface};
 use crate::events::task::{TaskStatus, TaskStopRequested};
 use crate::events::turn::{AbortMode, TurnOutcome};
 use crate::events::waiting::TriggerRevoked;
@@ -170,10 +170,26 @@ fn report(state: &AgentState, status: TaskStatus) -> Event {
 
 fn start(state: &AgentState) -> Result<Decision, Rejection> {
     match state.agent.lifecycle {
-        Lifecycle::Paused | Lifecycle::Stopped => Ok(Decision::of(vec![AgentStarted {}.into()])),
+        Lifecycle::Paused | Lifecycle::Stopped => {
+            Ok(Decision::of([AgentStarted {}.into()].into_iter().chain(resumption(state)).collect()))
+        }
         Lifecycle::Active | Lifecycle::Unborn => Ok(Decision::default()),
         Lifecycle::Archiving | Lifecycle::Archived => Err(Rejection::AgentArchived),
     }
+}
+
+/// A delegation that was stopped in the middle of a run goes on with the start, unless something else takes it on.
+fn resumption(state: &AgentState) -> Option<Event> {
+    let cut = state.turns.last_ended.as_ref().filter(|turn| turn.outcome == TurnOutcome::Aborted)?;
+    let has_task = state.tasks.open.values().any(|task| task.stopping.is_none());
+    let is_on = has_task || !state.queue.waiting.is_empty() || !state.works.open.is_empty();
+    if !state.agent.is_supervised() || state.outbox.report.is_some() || is_on {
+        return None;
+    }
+    let text = format!("You were stopped during {} and started again. Go on with what you were told.", cut.run);
+    let (kind, origin) = (MessageKind::InternalFollowup, Origin::System { subsystem: "start".into() });
+    let body = Content::from(text.as_str());
+    Some(queue::owed(state, kind, None, origin, Surface::RuntimeSystem, body, Vec::new()).1)
 }
 
 /// Stopping aborts the run and interrupts every command; the queue and all records stay, and children are paused with

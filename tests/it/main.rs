@@ -31,6 +31,7 @@ mod interjection;
 mod invariant;
 mod journey;
 mod ledger_maker;
+mod lesson;
 mod long_work;
 mod model;
 mod model_server;
