@@ -94,3 +94,81 @@ fn rounds(events: &[Value]) -> Vec<String> {
     let texts = entries.iter().filter_map(|payload| payload["entry"]["assistant"]["text"]["inline"].as_str());
     texts.map(str::to_owned).collect()
 }
+
+const FAMILY: &str = "\
+work: look into it
+$ echo main >> ran.txt
+spawn: help
+    $ echo child >> ran.txt
+    say: helped
+wait task
+done
+say: over
+";
+
+/// Steps between two that are killed at; 1 walks all of them.
+fn stride() -> u64 {
+    std::env::var("HOLON_WALK_STRIDE").map_or(2, |stride| stride.parse().expect("a number"))
+}
+
+#[test]
+fn a_family_goes_on_from_its_recorded_steps() {
+    std::thread::scope(|scope| {
+        for walker in 0..WALKERS {
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let steps = |first: u64| (first..).step_by((WALKERS * stride()) as usize);
+                let walks = [("main", BORN + 1 + walker * stride()), ("main.c1", 1 + walker * stride())];
+                for (agent, first) in walks {
+                    for step in steps(first) {
+                        if !runtime.block_on(family_killed_at(agent, step)) {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// False when the ledger ends before the step.
+async fn family_killed_at(agent: &str, step: u64) -> bool {
+    let home = Home::new();
+    let daemon = home.serve();
+    daemon.prompt("main", FAMILY).await;
+    if agent != "main" {
+        daemon.wait_for("main", "agent_spawned").await;
+    }
+    // A walk beyond the end sees the end.
+    let last = |event: &holon::client::StreamedEvent| event.kind == "agent_archived" || is_last(event);
+    let seen = daemon.watch(agent, 0, |event| event.seq == step || last(event)).await;
+    let is_beyond = seen.last().is_some_and(|event| event.seq < step);
+    daemon.kill();
+
+    let daemon = home.serve();
+    daemon.wait("main", 0, is_last).await;
+    daemon.wait_for("main.c1", "agent_archived").await;
+    let (main, child) = (daemon.events("main").await, daemon.events("main.c1").await);
+    let mut ran: Vec<String> = home.written("ran.txt").lines().map(str::to_owned).collect();
+    ran.sort_unstable();
+    assert_eq!(ran, ["child", "main"], "killed at {agent}:{step}: each command ran once");
+    for (events, kind, count) in [
+        (&main, "agent_spawned", 1),
+        (&main, "work_item_created", 1),
+        (&main, "work_item_completed", 1),
+        (&child, "delegation_reported", 1),
+        (&child, "outbox_delivered", 1),
+    ] {
+        assert_eq!(of_kind(events, kind).len(), count, "killed at {agent}:{step}: {kind}");
+    }
+    let of_child = |exited: &&Value| exited["exit"]["reported"].is_object();
+    assert_eq!(of_kind(&main, "task_exited").into_iter().filter(of_child).count(), 1, "killed at {agent}:{step}");
+    assert!(outcomes(&main).iter().chain(&outcomes(&child)).all(|(_, outcome)| outcome == "processed"));
+    assert!(daemon.is_whole("main").await && daemon.is_whole("main.c1").await, "killed at {agent}:{step}");
+    !is_beyond
+}
+
+/// The work is done, and its turn is over.
+fn is_last(event: &holon::client::StreamedEvent) -> bool {
+    event.kind == "episode_memory_finalized" && event.data["payload"]["boundary"] == "rejoined"
+}
