@@ -2,7 +2,7 @@
 
 use crate::disk::Disk;
 use crate::ledger_maker::id;
-use holon::fold::row::{RecordKind, RecordRow};
+use holon::fold::row::{RecordKind, RecordRow, TokenRow};
 use holon::ledger::memory::MemoryStore;
 use holon::ledger::redb::RedbStore;
 use holon::ledger::{Append, AppendError, Head, Part, Records, Store, chain};
@@ -15,7 +15,9 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const AGENTS: [&str; 4] = ["delta", "alpha", "charlie", "bravo"];
-const KINDS: [RecordKind; 4] = [RecordKind::Message, RecordKind::Run, RecordKind::Task, RecordKind::Brief];
+const KINDS: [RecordKind; 4] = [RecordKind::Message, RecordKind::Task, RecordKind::Wait, RecordKind::Episode];
+/// Capabilities that appends make live or worthless.
+const TOKENS: u8 = 4;
 
 /// Which head an append names.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,8 @@ struct PlannedPart {
     checkpoint: Option<Vec<u8>>,
     /// Texts of payloads that the records name; some of them are rows.
     payloads: Vec<Vec<u8>>,
+    /// Tokens, and whether they are live from here on.
+    tokens: Vec<(u8, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,10 +83,11 @@ fn part() -> impl Strategy<Value = PlannedPart> {
     let rows = (proptest::option::of(bytes()), proptest::option::of(any::<bool>()), deadline);
     let closed = vec((0..KINDS.len(), 1_u64..8), 0..3);
     let records = vec(bytes(), 1..5);
-    let payloads = vec(payload(), 0..3);
-    let strategy = (expected(), records, any::<bool>(), rows, closed, proptest::option::of(bytes()), payloads);
-    strategy.prop_map(|(expected, records, anchored, (list, due, deadline), closed, checkpoint, payloads)| {
-        PlannedPart { expected, records, anchored, list, due, deadline, closed, checkpoint, payloads }
+    let named = (vec(payload(), 0..3), vec((0..TOKENS, any::<bool>()), 0..3));
+    let strategy = (expected(), records, any::<bool>(), rows, closed, proptest::option::of(bytes()), named);
+    strategy.prop_map(|(expected, records, anchored, (list, due, deadline), closed, checkpoint, named)| {
+        let (payloads, tokens) = named;
+        PlannedPart { expected, records, anchored, list, due, deadline, closed, checkpoint, payloads, tokens }
     })
 }
 
@@ -190,6 +195,9 @@ impl Pair {
             assert_eq!(self.memory.blob(hash), self.redb().blob(hash));
             assert_eq!(self.memory.names_file(hash), self.redb().names_file(hash));
         }
+        for token in 0..TOKENS {
+            assert_eq!(self.memory.token(&hash(token)), self.redb().token(&hash(token)));
+        }
         for after in [None, Some(id("alpha")), Some(id("beta")), Some(id("zulu"))] {
             for limit in [0, 1, 2, usize::MAX] {
                 assert_eq!(self.memory.agents(after.as_ref(), limit), self.redb().agents(after.as_ref(), limit));
@@ -229,6 +237,10 @@ impl Pair {
     }
 }
 
+fn hash(token: u8) -> Hash {
+    Hash::of(&[token])
+}
+
 fn build(agent: &AgentId, expected: Head, planned: &PlannedPart) -> Part {
     let mut records = Records::default();
     let mut head = expected;
@@ -254,7 +266,11 @@ fn build(agent: &AgentId, expected: Head, planned: &PlannedPart) -> Part {
         due: planned.due,
         deadline: planned.deadline.map(|deadline| deadline.map(Timestamp)),
         closed: closed.collect(),
-        tokens: Vec::new(),
+        tokens: planned
+            .tokens
+            .iter()
+            .map(|(token, is_live)| TokenRow { token_hash: hash(*token), is_live: *is_live })
+            .collect(),
         checkpoint: planned.checkpoint.clone(),
         payloads: planned.payloads.iter().map(|text| Hash::of(text)).collect(),
     }
@@ -290,6 +306,7 @@ fn plain(agent: &str, expected: Head) -> Part {
         closed: vec![(0, 1)],
         checkpoint: Some(b"saved".to_vec()),
         payloads: vec![b"elsewhere".to_vec()],
+        tokens: vec![(0, true)],
     };
     build(&id(agent), expected, &planned)
 }
