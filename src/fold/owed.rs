@@ -39,8 +39,8 @@ pub enum Effect {
     PromoteTask { task: TaskId, attempt: EventSeq },
     /// A call asks for the output of a command that still runs.
     ReadTask { run: RunId, round: u32, call: u32, task: TaskId },
-    /// Input is owed to a running command, or to a child.
-    DeliverInput { task: TaskId, entry: EventSeq },
+    /// Input is owed to the run that `attempt` names, or to a child.
+    DeliverInput { task: TaskId, attempt: Option<EventSeq>, entry: EventSeq },
     /// A child is not what its supervisor's lifecycle asks it to be.
     DirectChild { task: TaskId, lifecycle: ChildLifecycle },
     /// What becomes of an ended task's worktree is to be settled.
@@ -240,9 +240,10 @@ fn of_task(state: &AgentState, id: TaskId, task: &Task, owed: &mut Vec<Owed>) {
         }
     }
     // Input follows input: one at a time, the first first.
-    let begun = task.attempt.is_some() || task.child().is_some();
+    let attempt = task.attempt.map(|attempt| attempt.seq);
+    let begun = attempt.is_some() || task.child().is_some();
     let input = task.inputs.keys().next().filter(|_| begun && task.stopping.is_none());
-    owed.extend(input.map(|entry| Effect::DeliverInput { task: id, entry: *entry }.at_once()));
+    owed.extend(input.map(|entry| Effect::DeliverInput { task: id, attempt, entry: *entry }.at_once()));
 }
 
 /// What a child is to be: it follows its supervisor, and ends with its handle (semantics 1).

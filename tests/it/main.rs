@@ -55,6 +55,7 @@ mod store;
 mod story;
 mod stream;
 mod task;
+mod task_input;
 mod tidy;
 mod unbegun;
 mod walk;

@@ -5,6 +5,7 @@ use holon::runtime::process::{Ended, Found, InputError, Processes, Running, Spec
 use holon::words::id::EventSeq;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getsid, kill_process, pidfd_open};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::future::Future;
@@ -25,6 +26,8 @@ const HOUR_MS: u64 = 60 * 60 * 1000;
 struct Place {
     root: tempfile::TempDir,
     signs: pipe::Receiver,
+    /// Bytes of all input that was given.
+    given_bytes: Cell<u64>,
 }
 
 impl Place {
@@ -34,7 +37,7 @@ impl Place {
         let path = root.path().join("signs");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let signs = pipe::OpenOptions::new().read_write(true).open_receiver(path).unwrap();
-        Self { root, signs }
+        Self { root, signs, given_bytes: Cell::new(0) }
     }
 
     fn processes(&self) -> Processes {
@@ -69,6 +72,11 @@ impl Place {
             output_bytes_max: 1024 * 1024,
             grace_ms: HOUR_MS,
         }
+    }
+
+    fn give(&self, bytes: &[u8]) {
+        let offset = self.given_bytes.replace(self.given_bytes.get() + bytes.len() as u64);
+        self.processes().give_input(NAME, offset, bytes).unwrap();
     }
 
     fn launch(&self, spec: &Spec) -> Running {
@@ -167,7 +175,7 @@ async fn output_beyond_its_bound_keeps_head_and_tail_in_little_memory() {
     let running = place.launch(&Spec { accepts_input: true, ..place.spec(cmd) });
     place.sign().await;
     assert!(peak_kib(place.supervisor()) < 20 * 1024, "{} KiB", peak_kib(place.supervisor()));
-    running.send_input(b"\n").await.unwrap();
+    place.give(b"\n");
     let ended = end(&running).await;
     assert_eq!((ended.output_bytes, ended.cut), (10 * 1024 * 1024 + 11, true));
     let output = place.output();
@@ -208,7 +216,7 @@ async fn output_is_shown_while_the_command_runs() {
     place.sign().await;
     let shown = place.processes().output_so_far(NAME, 100).unwrap();
     assert!(shown.text.starts_with("started\nxxx") && shown.cut && shown.bytes > 100_000, "{shown:?}");
-    running.send_input(b"\n").await.unwrap();
+    place.give(b"\n");
     end(&running).await;
     assert_eq!(place.processes().output_so_far(NAME, 100).unwrap().bytes, 200_008);
 }
@@ -266,15 +274,15 @@ async fn the_next_daemon_finds_what_runs_and_learns_its_end() {
     let cmd = "echo > $SIGNS; read first; echo > $SIGNS; read second; echo $first-$second; exit 5";
     let running = place.launch(&Spec { accepts_input: true, ..place.spec(cmd) });
     place.sign().await;
-    running.send_input(b"one\n").await.unwrap();
+    place.give(b"one\n");
     place.sign().await;
     std::mem::forget(running);
 
     let again = found_running(place.processes().find(NAME).unwrap());
-    again.send_input(b"two\n").await.unwrap();
+    place.give(b"two\n");
     let ended = end(&again).await;
     assert_eq!((&ended.exit, place.output().as_str()), (&Exit::Code(5), "one-two\n"));
-    assert!(matches!(again.send_input(b"three\n").await, Err(InputError::Ended)));
+    assert!(matches!(place.processes().give_input(NAME, 8, b"three\n"), Err(InputError::Ended)));
     assert_eq!(end(&again).await, ended);
     assert_eq!(found_ended(place.processes().find(NAME).unwrap()), ended);
 }
@@ -290,7 +298,7 @@ async fn a_launcher_that_is_killed_leaves_the_command_running() {
     assert!(!launcher.success());
     place.sign().await;
     let running = found_running(place.processes().find(NAME).unwrap());
-    running.send_input(b"\n").await.unwrap();
+    place.give(b"\n");
     assert_eq!(end(&running).await.exit, Exit::Code(8));
 }
 
@@ -311,7 +319,7 @@ async fn a_hang_up_and_an_interrupt_do_nothing() {
     place.sign().await;
     kill_process(place.supervisor(), Signal::HUP).unwrap();
     kill_process(place.supervisor(), Signal::INT).unwrap();
-    running.send_input(b"\n").await.unwrap();
+    place.give(b"\n");
     assert_eq!(end(&running).await.exit, Exit::Code(4));
 }
 
@@ -388,7 +396,7 @@ async fn a_supervisor_has_nothing_of_the_daemon() {
     let supervisor = place.supervisor();
     assert_eq!(fs::read(format!("/proc/{}/environ", supervisor.as_raw_nonzero())).unwrap(), b"");
     assert_eq!(getsid(Some(supervisor)).unwrap(), supervisor);
-    running.send_input(b"\n").await.unwrap();
+    place.give(b"\n");
     end(&running).await;
 }
 
@@ -414,22 +422,64 @@ async fn a_command_that_is_not_started_says_why() {
 #[tokio::test]
 async fn input_is_refused_unless_the_command_accepts_it() {
     let mut place = Place::new();
-    let running = place.launch(&place.spec("read line; echo \"got ${line:-nothing}\"; echo > $SIGNS"));
-    assert!(matches!(running.send_input(b"x").await, Err(InputError::NotAccepted)));
+    let running = place.launch(&place.spec("read line; echo \"got ${line:-nothing}\"; echo > $SIGNS; sleep 0.2"));
     place.sign().await;
+    assert!(matches!(place.processes().give_input(NAME, 0, b"x"), Err(InputError::NotAccepted)));
     end(&running).await;
     assert_eq!(place.output(), "got nothing\n");
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_waits_no_longer_than_the_command() {
+async fn input_that_nobody_reads_holds_nothing_up() {
     let mut place = Place::new();
     let running = place.launch(&Spec { accepts_input: true, ..place.spec("echo > $SIGNS; sleep 1000") });
     place.sign().await;
-    let (input, ()) =
-        in_time(async { tokio::join!(running.send_input(&[b'x'; 1024 * 1024]), async { running.stop().unwrap() }) })
-            .await;
-    assert!(matches!(input, Err(InputError::Ended)));
+    place.give(&[b'x'; 1024 * 1024]);
+    running.stop().unwrap();
+    assert_eq!(end(&running).await.exit, Exit::Signal(15));
+}
+
+#[tokio::test]
+async fn input_reaches_the_command_once_and_in_its_order_whoever_gives_it() {
+    let mut place = Place::new();
+    let spec = place.spec("echo > $SIGNS; cat; echo over");
+    let running = place.launch(&Spec { accepts_input: true, output_bytes_max: 2 * 1024 * 1024, ..spec });
+    place.sign().await;
+    place.give(b"one\n");
+    std::mem::forget(running);
+    let again = found_running(place.processes().find(NAME).unwrap());
+    let processes = place.processes();
+    // A daemon that died in the middle of a piece, and the next, which gives it again.
+    processes.give_input(NAME, 4, b"tw").unwrap();
+    processes.give_input(NAME, 4, b"two\n").unwrap();
+    let long = "x".repeat(1024 * 1024);
+    processes.give_input(NAME, 8, long.as_bytes()).unwrap();
+    processes.end_input(NAME).unwrap();
+    assert_eq!(end(&again).await.exit, Exit::Code(0));
+    assert_eq!(place.output(), format!("one\ntwo\n{long}over\n"));
+}
+
+#[tokio::test]
+async fn input_ends_when_the_command_is_to_end() {
+    let mut place = Place::new();
+    let cmd = "trap '' TERM; echo > $SIGNS; while read line; do :; done; echo no more";
+    let running = place.launch(&Spec { accepts_input: true, ..place.spec(cmd) });
+    place.sign().await;
+    running.stop().unwrap();
+    assert_eq!(end(&running).await.exit, Exit::Code(0));
+    assert_eq!(place.output(), "no more\n");
+}
+
+#[tokio::test]
+async fn a_run_that_has_not_begun_is_given_nothing() {
+    let place = Place::new();
+    let processes = place.processes();
+    assert!(matches!(processes.give_input(NAME, 0, b"x"), Err(InputError::NotBegun)));
+    let late = Processes::new(&place.run_root(), Some(Path::new("/bin/true"))).unwrap();
+    drop(late.launch(NAME, &Spec { accepts_input: true, ..place.spec("cat") }).unwrap());
+    assert!(matches!(processes.give_input(NAME, 0, b"x"), Err(InputError::NotBegun)));
+    assert!(matches!(processes.find(NAME).unwrap(), Found::NeverBegan));
+    assert!(matches!(processes.end_input(NAME), Err(InputError::NotBegun)));
 }
 
 #[tokio::test]

@@ -70,7 +70,12 @@ impl AgentLoop {
             Effect::Recheck => self.by_runtime(effect, WorkCommand::Recheck),
             Effect::EndWait { wait } => self.by_runtime(effect, WaitingCommand::EndWait { wait }),
             Effect::FireTimer { timer } => self.by_runtime(effect, WaitingCommand::FireTimer { timer }),
-            Effect::DeliverInput { task, entry } => self.start_input(effect, task, entry),
+            Effect::DeliverInput { task, attempt: Some(attempt), entry } => {
+                self.start_input(effect, task, attempt, entry);
+            }
+            Effect::DeliverInput { task, attempt: None, entry } => {
+                self.start_errand(effect, Errand::input(&self.state, task, entry));
+            }
             Effect::DirectChild { task, lifecycle } => {
                 self.start_errand(effect, Errand::direction(&self.state, task, lifecycle));
             }
@@ -134,15 +139,11 @@ impl AgentLoop {
         self.spawn(effect, call.make(self.shared.clone()));
     }
 
-    fn start_input(&mut self, effect: Effect, task: TaskId, entry: EventSeq) {
-        let Some(open) = self.state.tasks.open.get(&task) else { return };
-        let command = open.attempt.zip(open.inputs.get(&entry)).filter(|_| open.command().is_some());
-        match command {
-            Some((attempt, input)) => {
-                let name = command::run_name(&self.id, task, attempt.seq);
-                self.spawn(effect, input::write(self.shared.clone(), name, (task, entry), input.text.clone()));
-            }
-            None => self.start_errand(effect, Errand::input(&self.state, task, entry)),
+    fn start_input(&mut self, effect: Effect, task: TaskId, attempt: EventSeq, entry: EventSeq) {
+        let input = self.state.tasks.open.get(&task).and_then(|open| open.inputs.get(&entry));
+        if let Some(input) = input.cloned() {
+            let name = command::run_name(&self.id, task, attempt);
+            self.spawn(effect, input::deliver(self.shared.clone(), name, (task, entry), input));
         }
     }
 

@@ -1,37 +1,57 @@
-//! Input for a running command: written once, or not at all when the runtime goes down in between (architecture 11).
+//! Input for a running command: written down as often as it takes, and fed to the command once by its supervisor.
 
 use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::events::Cause;
-use crate::runtime::handle::Handle;
+use crate::fold::task::Input;
+use crate::runtime::handle::{Handle, SubmitError};
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
-use crate::runtime::process::Found;
-use crate::words::content::Content;
+use crate::runtime::process::InputError;
 use crate::words::id::{EventSeq, TaskId};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Writes `text` to the command whose run folder is `name`.
-pub(in crate::runtime) async fn write(
+/// First and longest wait before input that could not be given is given again.
+const RETRY_FIRST: Duration = Duration::from_millis(10);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// Why a command has not been given its input yet.
+#[derive(Debug, thiserror::Error)]
+enum GiveError {
+    #[error(transparent)]
+    Text(#[from] SubmitError),
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// Gives `input` to the command whose run folder is `name`, once the command has begun. What a command that has ended
+/// was owed is closed by its end.
+///
+/// Nothing is passed over: later input would be fed with a hole before it.
+pub(in crate::runtime) async fn deliver(
     shared: Arc<Shared>,
     name: String,
     (task, entry): (TaskId, EventSeq),
-    text: Content,
+    input: Input,
 ) -> What {
-    if let Err(error) = feed(&shared, &name, entry, text).await {
-        tracing::warn!(name, %task, %error, "input did not reach its command");
+    let mut wait = RETRY_FIRST;
+    loop {
+        match give(&shared, &name, &input).await {
+            Ok(()) => return What::command(Request::new(TaskCommand::InputDelivered { task, entry }, Cause::Runtime)),
+            Err(GiveError::Input(error @ (InputError::Ended | InputError::NotAccepted))) => {
+                tracing::warn!(name, %task, %error, "input did not reach its command");
+                return What::Nothing;
+            }
+            Err(GiveError::Input(InputError::NotBegun)) => {}
+            Err(error) => tracing::warn!(name, %task, %error, "input cannot be given to its command yet"),
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(RETRY_MAX);
     }
-    What::command(Request::new(TaskCommand::InputDelivered { task, entry }, Cause::Runtime))
 }
 
-/// The mark comes before the writing: a boot that finds it does not write again.
-async fn feed(shared: &Arc<Shared>, name: &str, entry: EventSeq, text: Content) -> Result<(), String> {
-    let text = Handle { shared: shared.clone() }.text(text).await.map_err(|error| error.to_string())?;
-    if !shared.processes.mark_input(name, entry.0).map_err(|error| error.to_string())? {
-        return Err("the runtime went down while it was written, so it is not written again".into());
-    }
-    match shared.processes.find(name).map_err(|error| error.to_string())? {
-        Found::Running(running) => running.send_input(text.as_bytes()).await.map_err(|error| error.to_string()),
-        Found::Ended(_) | Found::Lost(_) | Found::NeverBegan => Err("the command does not run".into()),
-    }
+async fn give(shared: &Arc<Shared>, name: &str, input: &Input) -> Result<(), GiveError> {
+    let text = Handle { shared: shared.clone() }.text(input.text.clone()).await?;
+    Ok(shared.processes.give_input(name, input.offset, text.as_bytes())?)
 }

@@ -4,7 +4,7 @@
 //! |------------------|-----------------------|-------|
 //! | `spec.json`      | the daemon            | what is to be run |
 //! | `claim.json`     | whoever is first      | begun by this supervisor, alive while it holds the file's lock; or abandoned |
-//! | `stdin`          | the daemon            | the pipe of a command that accepts input |
+//! | `input/`         | the daemon            | see [`super::input`] |
 //! | `output`, `tail` | the supervisor        | see [`super::output`] |
 //! | `exit.json`      | the supervisor        | how it ended; written last |
 //! | `supervise.log`  | the supervisor        | why it could not do its work |
@@ -13,7 +13,7 @@
 //! locked already. So nobody ever sees a claim without its lock, and an abandoned run cannot begin later.
 
 use super::output::Extent;
-use super::proc;
+use super::{input, proc};
 use crate::events::task::Exit;
 use crate::words::id::EventSeq;
 use serde::Serialize;
@@ -141,10 +141,6 @@ impl Folder {
         &self.path
     }
 
-    pub(super) fn stdin(&self) -> PathBuf {
-        self.path.join("stdin")
-    }
-
     pub(super) fn log(&self) -> PathBuf {
         self.path.join("supervise.log")
     }
@@ -153,9 +149,7 @@ impl Folder {
     pub(super) fn create(&self, spec: &Spec) -> Result<(), FolderError> {
         self.make().map_err(FolderError::io(&self.path))?;
         if spec.accepts_input {
-            let owner_only = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
-            let made = nix::unistd::mkfifo(&self.stdin(), owner_only);
-            made.map_err(io::Error::from).map_err(FolderError::io(&self.stdin()))?;
+            input::make(&self.path).map_err(FolderError::io(&self.path))?;
         }
         let temporary = self.path.join("spec.tmp");
         let path = self.path.join("spec.json");

@@ -9,6 +9,7 @@
 mod environment;
 mod excerpt;
 mod folder;
+mod input;
 mod leftover;
 mod output;
 mod proc;
@@ -19,7 +20,7 @@ mod watch;
 pub use environment::{AGENT_ID_VARIABLE, command_environment, of_the_daemon};
 pub use excerpt::Excerpt;
 pub use folder::{FolderError, Spec};
-pub use running::{InputError, Running};
+pub use running::Running;
 pub use supervise::supervise;
 
 use crate::events::task::Exit;
@@ -83,6 +84,20 @@ pub enum LaunchError {
     /// The command may have run for a moment.
     #[error("the supervisor could not be watched, so it was ended: {0}")]
     Unheld(FolderError),
+}
+
+/// Why a command was not given its input.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// It may begin any moment.
+    #[error("the command has not begun")]
+    NotBegun,
+    #[error("the command has ended")]
+    Ended,
+    #[error("the command takes no input")]
+    NotAccepted,
+    #[error(transparent)]
+    Folder(#[from] FolderError),
 }
 
 impl Processes {
@@ -188,16 +203,33 @@ impl Processes {
         shown.map_err(FolderError::io(&output::output_path(folder.path())))
     }
 
-    /// Marks an input as about to be written. False when it was marked before.
+    /// Gives a command input: `bytes`, which stand at `offset` of all its input. Giving them again changes nothing.
+    /// They are written down here and fed to the command as it takes them.
     ///
     /// # Errors
-    /// When the mark cannot be written.
-    pub fn mark_input(&self, name: &str, number: u64) -> Result<bool, FolderError> {
-        let path = self.folder(name).path().join(format!("input-{number}"));
-        match fs::File::options().write(true).create_new(true).open(&path) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(FolderError::io(&path)(error)),
+    /// When the command has not begun, has ended or takes no input, or the run folder cannot be read or written.
+    pub fn give_input(&self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), InputError> {
+        self.with_input(name, |run| input::give(run, offset, bytes))
+    }
+
+    /// Tells a command that its input ends with what it was given.
+    ///
+    /// # Errors
+    /// As [`Processes::give_input`].
+    pub fn end_input(&self, name: &str) -> Result<(), InputError> {
+        self.with_input(name, input::end)
+    }
+
+    /// Only a supervisor that has begun is sure to be the one that feeds the command.
+    fn with_input(&self, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), InputError> {
+        let folder = self.folder(name);
+        match folder.standing()? {
+            Standing::Unclaimed | Standing::Abandoned => Err(InputError::NotBegun),
+            Standing::Gone(_) => Err(InputError::Ended),
+            Standing::Held(_) => write(folder.path()).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => InputError::NotAccepted,
+                _ => InputError::Folder(FolderError::io(folder.path())(error)),
+            }),
         }
     }
 

@@ -9,8 +9,6 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::net::unix::pipe;
-use tokio::sync::Mutex;
 
 /// A supervisor that lives, or did a moment ago. Dropping this ends nothing: the execution can be found again.
 ///
@@ -20,18 +18,6 @@ pub struct Running {
     folder: Folder,
     /// Names the supervisor for as long as it is held, whatever becomes of its number.
     supervisor: AsyncFd<OwnedFd>,
-    input: Option<Mutex<pipe::Sender>>,
-}
-
-/// Why a command was not given its input.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    #[error("the command does not accept input")]
-    NotAccepted,
-    #[error("the command has ended")]
-    Ended,
-    #[error("the input could not be written: {0}")]
-    Io(#[from] io::Error),
 }
 
 impl Running {
@@ -42,8 +28,7 @@ impl Running {
             watch(pidfd_open(pid, PidfdFlags::empty())?)
         };
         let supervisor = open().map_err(FolderError::io(folder.path()))?;
-        let input = open_input(&folder)?;
-        Ok(Self { folder, supervisor, input })
+        Ok(Self { folder, supervisor })
     }
 
     /// Takes hold of the supervisor that holds the claim; none if it is gone after all.
@@ -91,44 +76,9 @@ impl Running {
             sent => Ok(sent?),
         }
     }
-
-    /// Writes to the command's standard input, and waits while the pipe is full. Calls are served one after another;
-    /// one that is cancelled may have written a part.
-    ///
-    /// # Errors
-    /// When the command takes no input, or ends before it has taken all of it.
-    pub async fn send_input(&self, bytes: &[u8]) -> Result<(), InputError> {
-        let input = self.input.as_ref().ok_or(InputError::NotAccepted)?;
-        tokio::select! {
-            biased;
-            gone = self.gone() => Err(gone.map_or_else(InputError::Io, |()| InputError::Ended)),
-            written = write_all(input, bytes) => Ok(written?),
-        }
-    }
 }
 
 fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor stays open, and the same, until it is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
-}
-
-async fn write_all(input: &Mutex<pipe::Sender>, mut bytes: &[u8]) -> io::Result<()> {
-    let input = input.lock().await;
-    while !bytes.is_empty() {
-        input.writable().await?;
-        match input.try_write(bytes) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            written => bytes = &bytes[written?..],
-        }
-    }
-    Ok(())
-}
-
-/// Opened for reading too: the supervisor may not have opened its side yet.
-fn open_input(folder: &Folder) -> Result<Option<Mutex<pipe::Sender>>, FolderError> {
-    match pipe::OpenOptions::new().read_write(true).open_sender(folder.stdin()) {
-        Ok(sender) => Ok(Some(Mutex::new(sender))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(FolderError::io(&folder.stdin())(error)),
-    }
 }

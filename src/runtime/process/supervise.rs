@@ -3,13 +3,13 @@
 //! One thread, no async runtime: a supervisor costs little and has nothing of the daemon's to lose.
 
 use super::folder::{End, ExitRecord, Folder, FolderError, Spec};
+use super::input::Feeder;
 use super::output::{Extent, Writer};
 use super::watch::{Running, Watch};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process as sys;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, PipeWriter, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -122,9 +122,9 @@ fn start(folder: &Folder, spec: &Spec) -> Result<Running, StartError> {
     let output = Writer::create(folder.path(), spec.output_bytes_max).map_err(StartError::Output)?;
     let (pipe, written) = io::pipe().map_err(StartError::Pipes)?;
     rustix::io::ioctl_fionbio(&pipe, true).map_err(|error| StartError::Pipes(error.into()))?;
-    let (input, input_kept_open) = input(folder, spec).map_err(StartError::Pipes)?;
-    let command = spawn(spec, input, written)?;
-    Ok(Running { command: command.id().cast_signed(), pipe, output, input_kept_open })
+    let (stdin, input) = input(folder, spec).map_err(StartError::Pipes)?;
+    let command = spawn(spec, stdin, written)?;
+    Ok(Running { command: command.id().cast_signed(), pipe, output, input })
 }
 
 fn check_workdir(workdir: &Path) -> Result<(), StartError> {
@@ -138,13 +138,13 @@ fn check_workdir(workdir: &Path) -> Result<(), StartError> {
     Err(StartError::Workdir(workdir.to_owned(), io::ErrorKind::NotADirectory.into()))
 }
 
-/// The command's input, and what must stay open so that it never sees an end while daemons come and go.
-fn input(folder: &Folder, spec: &Spec) -> io::Result<(Stdio, Option<File>)> {
+/// The command's standard input, and who feeds it.
+fn input(folder: &Folder, spec: &Spec) -> io::Result<(Stdio, Option<Feeder>)> {
     if !spec.accepts_input {
         return Ok((Stdio::null(), None));
     }
-    let kept_open = File::options().read(true).write(true).open(folder.stdin())?;
-    Ok((File::open(folder.stdin())?.into(), Some(kept_open)))
+    let (stdin, pipe) = io::pipe()?;
+    Ok((stdin.into(), Some(Feeder::open(folder.path(), pipe)?)))
 }
 
 fn spawn(spec: &Spec, input: Stdio, output: PipeWriter) -> Result<Child, StartError> {

@@ -8,6 +8,7 @@
 //! | any     | nobody is left                               | over    | |
 
 use super::folder::{End, ExitRecord};
+use super::input::Feeder;
 use super::output::Writer;
 use super::proc::{self, Identity, Seen};
 use super::supervise::{SuperviseError, log};
@@ -17,7 +18,6 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use rustix::process as sys;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ pub(super) struct Running {
     pub(super) command: i32,
     pub(super) pipe: PipeReader,
     pub(super) output: Writer,
-    /// Held, not used: see where it is opened.
-    pub(super) input_kept_open: Option<File>,
+    /// None for a command that takes no input, or no more.
+    pub(super) input: Option<Feeder>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,11 @@ impl Watch {
     /// Stays until the command and all its descendants have ended.
     pub(super) fn run(mut self) -> Result<ExitRecord, SuperviseError> {
         let mut buffer = vec![0; READ_BYTES];
+        self.feed().map_err(SuperviseError::system("feeding the command"))?;
         while self.phase != Phase::Over {
-            self.wait().map_err(SuperviseError::system("waiting"))?;
+            if self.wait().map_err(SuperviseError::system("waiting"))? {
+                self.feed().map_err(SuperviseError::system("feeding the command"))?;
+            }
             self.read_output(&mut buffer).map_err(SuperviseError::system("reading the output"))?;
             self.read_signals().map_err(SuperviseError::system("reading signals"))?;
             let nobody_is_left = self.reap().map_err(SuperviseError::system("reaping"))?;
@@ -96,16 +99,30 @@ impl Watch {
         self.record().map_err(SuperviseError::system("looking for descendants"))
     }
 
-    fn wait(&self) -> io::Result<()> {
+    /// Waits for whatever comes next; true if the command can be fed on.
+    fn wait(&self) -> io::Result<bool> {
         let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         if !self.pipe_ended {
             watched.push(PollFd::new(self.running.pipe.as_fd(), PollFlags::POLLIN));
         }
+        let input = self.running.input.as_ref().map(Feeder::awaited);
+        let is_fed = input.is_some();
+        watched.extend(input);
         match poll(&mut watched, self.timeout()) {
             // Stopped and continued: nothing has come.
-            Err(Errno::EINTR) => Ok(()),
-            polled => Ok(polled.map(drop)?),
+            Err(Errno::EINTR) => Ok(false),
+            polled => polled.map(|_| is_fed && watched.last().and_then(PollFd::any) != Some(false)).map_err(Into::into),
         }
+    }
+
+    /// Gives the command what it takes of its input; after the last of it the input ends.
+    fn feed(&mut self) -> io::Result<()> {
+        if let Some(input) = &mut self.running.input
+            && !input.feed()?
+        {
+            self.running.input = None;
+        }
+        Ok(())
     }
 
     fn timeout(&self) -> PollTimeout {
@@ -160,10 +177,15 @@ impl Watch {
         let changed = std::mem::take(&mut self.changed) || next != self.phase;
         self.phase = next;
         match self.phase {
-            Phase::Ending { .. } if changed => self.terminate(),
-            Phase::Killing { .. } if changed => kill_all(),
-            Phase::Running | Phase::Ending { .. } | Phase::Killing { .. } | Phase::Over => Ok(()),
+            Phase::Ending { .. } if changed => self.terminate()?,
+            Phase::Killing { .. } if changed => kill_all()?,
+            Phase::Running | Phase::Ending { .. } | Phase::Killing { .. } | Phase::Over => {}
         }
+        // Only now, so that a command that waits for its input learns of the signal first.
+        if self.phase != Phase::Running {
+            self.running.input = None;
+        }
+        Ok(())
     }
 
     fn next(&self, nobody_is_left: bool, stops: u32) -> Phase {
@@ -200,7 +222,6 @@ impl Watch {
         if let Err(error) = kept {
             log(format_args!("the output could not be kept whole: {error}"));
         }
-        drop(self.running.input_kept_open);
         let (end, duration) = self.end.unwrap_or((End::Unknown, self.began.elapsed()));
         let survivors = u32::try_from(descendants()?.len()).unwrap_or(u32::MAX);
         Ok(ExitRecord { end, duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), output, survivors })

@@ -1,0 +1,189 @@
+//! The input of a command: written down by daemons, and fed to the command as it takes it.
+//!
+//! `input/text` holds all input so far, each piece at its own place, so that a daemon that writes a piece once more
+//! changes nothing; `input/end` is there when no more will come. How far the command has been fed is known to the
+//! supervisor alone, with which the command lives and dies.
+//!
+//! **Invariant:** each byte reaches the command at most once and in its order, whatever becomes of daemons.
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use std::fs::{DirBuilder, File};
+use std::io::{self, PipeWriter, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
+use std::path::{Path, PathBuf};
+
+const READ_BYTES: usize = 64 * 1024;
+
+fn folder_of(run: &Path) -> PathBuf {
+    run.join("input")
+}
+
+fn text_of(run: &Path) -> PathBuf {
+    folder_of(run).join("text")
+}
+
+fn end_of(run: &Path) -> PathBuf {
+    folder_of(run).join("end")
+}
+
+/// Makes room for input in a run folder.
+pub(super) fn make(run: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(folder_of(run))?;
+    File::create_new(text_of(run)).map(drop)
+}
+
+/// Writes `bytes` down at their place in all input.
+pub(super) fn give(run: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    File::options().write(true).open(text_of(run))?.write_all_at(bytes, offset)
+}
+
+/// Says that no more input will come than was given.
+pub(super) fn end(run: &Path) -> io::Result<()> {
+    File::create(end_of(run)).map(drop)
+}
+
+/// The supervisor's side: takes from the files, and gives to the pipe that is the command's standard input.
+pub(super) struct Feeder {
+    text: File,
+    end: PathBuf,
+    changes: Inotify,
+    pipe: PipeWriter,
+    /// Bytes taken from the text so far.
+    taken_bytes: u64,
+    /// What was taken and not given yet.
+    in_hand: Vec<u8>,
+}
+
+impl Feeder {
+    pub(super) fn open(run: &Path, pipe: PipeWriter) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        let changes = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
+        changes.add_watch(&folder_of(run), AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_CREATE)?;
+        let text = File::open(text_of(run))?;
+        Ok(Self { text, end: end_of(run), changes, pipe, taken_bytes: 0, in_hand: Vec::new() })
+    }
+
+    /// What is to be waited for before feeding on: room in the pipe, or more input.
+    pub(super) fn awaited(&self) -> PollFd<'_> {
+        if self.in_hand.is_empty() {
+            PollFd::new(self.changes.as_fd(), PollFlags::POLLIN)
+        } else {
+            PollFd::new(self.pipe.as_fd(), PollFlags::POLLOUT)
+        }
+    }
+
+    /// Feeds as far as it goes. False when that was the last: no more comes, or nobody takes it.
+    pub(super) fn feed(&mut self) -> io::Result<bool> {
+        loop {
+            if self.in_hand.is_empty() {
+                let is_last = self.take()?;
+                if self.in_hand.is_empty() {
+                    return Ok(!is_last);
+                }
+            }
+            match self.pipe.write(&self.in_hand) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(false),
+                written => drop(self.in_hand.drain(..written?)),
+            }
+        }
+    }
+
+    /// Takes the next piece; true if no more will come after it than is there by now. What changes while this looks
+    /// wakes it again, and the end is looked for before the text, which is complete by then.
+    fn take(&mut self) -> io::Result<bool> {
+        self.forget_changes()?;
+        let is_last = self.end.try_exists()?;
+        let mut bytes = vec![0; READ_BYTES];
+        let count = self.text.read_at(&mut bytes, self.taken_bytes)?;
+        bytes.truncate(count);
+        self.taken_bytes += count as u64;
+        self.in_hand = bytes;
+        Ok(is_last)
+    }
+
+    fn forget_changes(&self) -> io::Result<()> {
+        loop {
+            match self.changes.read_events() {
+                Err(Errno::EAGAIN) => return Ok(()),
+                read => drop(read?),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::poll::{PollTimeout, poll};
+    use std::io::Read as _;
+
+    struct Side {
+        run: tempfile::TempDir,
+        feeder: Feeder,
+        command: io::PipeReader,
+    }
+
+    fn sides() -> Side {
+        let run = tempfile::tempdir().expect("a temporary folder");
+        make(run.path()).expect("writable");
+        let (command, pipe) = io::pipe().expect("a pipe");
+        let feeder = Feeder::open(run.path(), pipe).expect("readable");
+        Side { run, feeder, command }
+    }
+
+    impl Side {
+        fn is_awaited(&self) -> bool {
+            let mut awaited = [self.feeder.awaited()];
+            poll(&mut awaited, PollTimeout::ZERO).expect("polled") > 0
+        }
+
+        fn read(&mut self, bytes: usize) -> String {
+            let mut read = vec![0; bytes];
+            self.command.read_exact(&mut read).expect("fed");
+            String::from_utf8(read).expect("text")
+        }
+    }
+
+    #[test]
+    fn a_piece_that_is_written_again_or_cut_is_fed_once() {
+        let mut side = sides();
+        assert!(side.feeder.feed().expect("fed") && !side.is_awaited());
+        give(side.run.path(), 0, b"on").expect("writable");
+        assert!(side.is_awaited());
+        assert!(side.feeder.feed().expect("fed"));
+        give(side.run.path(), 0, b"one ").expect("writable");
+        give(side.run.path(), 0, b"one ").expect("writable");
+        give(side.run.path(), 4, b"two").expect("writable");
+        end(side.run.path()).expect("writable");
+        assert!(side.is_awaited());
+        assert!(!side.feeder.feed().expect("fed"), "that was the last");
+        assert_eq!(side.read(7), "one two");
+    }
+
+    #[test]
+    fn what_the_command_does_not_take_waits_in_its_file() {
+        let mut side = sides();
+        let input = "0123456789abcdef".repeat(64 * 1024);
+        give(side.run.path(), 0, input.as_bytes()).expect("writable");
+        assert!(side.feeder.feed().expect("fed") && !side.is_awaited());
+        assert!(side.feeder.in_hand.len() <= READ_BYTES);
+        let mut read = String::new();
+        while read.len() < input.len() {
+            read += &side.read((input.len() - read.len()).min(4096));
+            side.feeder.feed().expect("fed");
+        }
+        assert_eq!(read, input);
+    }
+
+    #[test]
+    fn a_command_that_has_closed_its_input_is_fed_no_more() {
+        let Side { run, mut feeder, command } = sides();
+        drop(command);
+        give(run.path(), 0, b"late").expect("writable");
+        assert!(!feeder.feed().expect("fed"));
+    }
+}
