@@ -190,6 +190,7 @@ async fn a_stop_ends_a_command_that_resists_even_over_a_restart() {
     let (_, told) = end_of(&daemon, 2).await;
     assert_eq!(told.len(), 1, "the agent learns of it when it runs again");
 }
+
 #[tokio::test]
 async fn a_command_that_is_stopped_as_it_starts_does_not_run_on() {
     for abort_at in ["task_create_requested", "task_started"] {
@@ -204,4 +205,14 @@ async fn a_command_that_is_stopped_as_it_starts_does_not_run_on() {
         let events = daemon.events("main").await;
         assert_eq!(of_kind(&events, "message_enqueued").len(), 1, "nobody asked to be told");
     }
+}
+
+#[tokio::test]
+async fn a_command_is_told_its_agent_and_where_its_home_is() {
+    let home = Home::new();
+    let daemon = home.serve();
+    let message = daemon.prompt("main", "$ cd \"$HOLON_AGENT_HOME\" && echo \"$HOLON_AGENT_ID in $PWD\"").await;
+    let text = daemon.answer("main", &message).await["text"].as_str().unwrap().to_owned();
+    let folder = home.path().canonicalize().unwrap().join("agents/main");
+    assert!(text.contains(&format!("main in {}\n", folder.display())), "{text}");
 }

@@ -6,7 +6,7 @@ use crate::events::Cause;
 use crate::events::call::Shown;
 use crate::events::task::{CommandOutput, CommandSpec, Exit, Kept};
 use crate::fold::task::Task;
-use crate::runtime::effect::workspace::Place;
+use crate::runtime::effect::workspace::{Place, home};
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
 use crate::runtime::process::{Ended, Excerpt, Found, LaunchError, Running, Spec, command_environment, of_the_daemon};
@@ -103,7 +103,7 @@ impl CommandRun {
             shell: self.spec.shell.clone(),
             login: self.spec.login,
             workdir,
-            environment: command_environment(&self.agent, configured, of_the_daemon),
+            environment: command_environment(&self.agent, &home(shared, &self.agent), configured, of_the_daemon),
             accepts_input: self.spec.accepts_input,
             output_bytes_max: COMMAND_OUTPUT_BYTES_MAX,
             grace_ms: STOP_GRACE_MS,
