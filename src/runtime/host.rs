@@ -2,6 +2,7 @@
 
 use super::agent_loop;
 use super::deadline::Deadlines;
+use super::effect::trigger;
 use super::feed::Feed;
 use super::handle::{Handle, Occupancy, SubmitError};
 use super::mail::Mail;
@@ -107,6 +108,7 @@ impl Host {
         let shared = Arc::new(Shared::new(parts, writer));
         shared.sweep_runs();
         shared.sweep_payloads();
+        trigger::sweep(&shared);
         let wheel = tokio::spawn({
             let shared = shared.clone();
             async move { shared.deadlines.run(&shared.source, |agent| shared.nudge(&agent)).await }

@@ -57,6 +57,7 @@ mod stream;
 mod task;
 mod task_input;
 mod tidy;
+mod trigger;
 mod unbegun;
 mod walk;
 mod world;

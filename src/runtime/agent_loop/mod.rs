@@ -9,6 +9,7 @@ mod start;
 
 use super::effect::call::{self};
 use super::effect::command::{self};
+use super::effect::trigger;
 use super::handle::SubmitError;
 use super::host::{Received, Shared};
 use super::mail::{Mail, Outcome, Submission, What};
@@ -18,8 +19,9 @@ use crate::context::{self, Contents, PromptError};
 use crate::decide::turn::{NewRound, TurnCommand};
 use crate::decide::{Rejection, Request, Staged, handle};
 use crate::events::agent::Answer;
+use crate::events::task::TaskExited;
 use crate::events::turn::AttemptErrorKind;
-use crate::events::{Cause, Event, TaskEvent};
+use crate::events::{Cause, Event, TaskEvent, WaitingEvent};
 use crate::fold::AgentState;
 use crate::fold::owed::{Effect, Owed, owed};
 use crate::fold::row::Rows;
@@ -367,19 +369,26 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Commands whose end is durable need neither their place nor their run folder.
+    /// Commands whose end is durable need neither their place nor their run folder, and revoked triggers no URL.
     fn forget_ended(&mut self, staged: &Staged) {
         for envelope in &staged.envelopes {
-            let Event::Task(TaskEvent::Exited(exited)) = &envelope.event else { continue };
-            self.command_places.remove(&exited.task);
-            let Some(attempt) = exited.attempt else { continue };
-            let (shared, name) = (self.shared.clone(), command::run_name(&self.id, exited.task, attempt));
-            tokio::task::spawn_blocking(move || {
-                if let Err(error) = shared.processes.remove(&name) {
-                    tracing::warn!(name, %error, "a run folder cannot be removed; the next boot tries again");
-                }
-            });
+            if let Event::Task(TaskEvent::Exited(exited)) = &envelope.event {
+                self.forget_task(exited);
+            } else if let Event::Waiting(WaitingEvent::TriggerRevoked(revoked)) = &envelope.event {
+                trigger::forget(&self.shared, &self.id, revoked.trigger);
+            }
         }
+    }
+
+    fn forget_task(&mut self, exited: &TaskExited) {
+        self.command_places.remove(&exited.task);
+        let Some(attempt) = exited.attempt else { return };
+        let (shared, name) = (self.shared.clone(), command::run_name(&self.id, exited.task, attempt));
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = shared.processes.remove(&name) {
+                tracing::warn!(name, %error, "a run folder cannot be removed; the next boot tries again");
+            }
+        });
     }
 
     /// Folds the ledger again after a failed append. False when the host goes down meanwhile.
