@@ -10,7 +10,7 @@ use crate::words::hash::Hash;
 use crate::words::id::Boot;
 use crate::words::limit::BLOB_IN_TRANSACTION_BYTES_MAX;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,6 +61,17 @@ impl Blobs {
             None => self.read_file(hash)?,
         };
         if Hash::of(&bytes) == *hash { Ok(bytes) } else { Err(BlobError::Damaged(*hash)) }
+    }
+
+    /// The payload from the byte `offset` on, in at most `bytes_max` bytes, and how many bytes it has; verified whole. It
+    /// never lies in memory whole, unless it is a row.
+    pub fn read_from(&self, hash: &Hash, offset: u64, bytes_max: u64) -> Result<(Vec<u8>, u64), BlobError> {
+        self.check(hash)?;
+        let read = match self.store.blob(hash)? {
+            Some(row) => part(io::Cursor::new(row), offset, bytes_max),
+            None => File::open(self.path(hash)).and_then(|file| part(file, offset, bytes_max)),
+        };
+        read.map_err(|error| unread(*hash, error))
     }
 
     fn read_file(&self, hash: &Hash) -> Result<Vec<u8>, BlobError> {
@@ -148,6 +159,13 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
 
 fn unread(hash: Hash, error: io::Error) -> BlobError {
     if error.kind() == io::ErrorKind::NotFound { BlobError::Missing(hash) } else { BlobError::Io { hash, error } }
+}
+
+fn part(mut source: impl Read + Seek, offset: u64, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
+    let (bytes, mut part) = (source.seek(SeekFrom::End(0))?, Vec::new());
+    source.seek(SeekFrom::Start(offset))?;
+    source.take(bytes_max).read_to_end(&mut part)?;
+    Ok((part, bytes))
 }
 
 fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {

@@ -56,6 +56,7 @@ mod story;
 mod stream;
 mod task;
 mod task_input;
+mod task_output;
 mod tidy;
 mod trigger;
 mod unbegun;

@@ -91,7 +91,8 @@ fn lossy(bytes: &[u8]) -> impl Iterator<Item = (char, usize)> {
 }
 
 /// Bytes at the end that begin a character and do not finish it.
-fn unfinished(bytes: &[u8]) -> usize {
+#[must_use]
+pub fn unfinished(bytes: &[u8]) -> usize {
     let following = bytes.iter().rev().take(3).take_while(|byte| continues(**byte)).count();
     let first = bytes.len().checked_sub(following + 1).map_or(0, |index| bytes[index]);
     if first.leading_ones() as usize > following + 1 { following + 1 } else { 0 }

@@ -18,7 +18,7 @@ mod supervise;
 mod watch;
 
 pub use environment::{AGENT_ID_VARIABLE, command_environment, of_the_daemon};
-pub use excerpt::Excerpt;
+pub use excerpt::{Excerpt, unfinished};
 pub use folder::{FolderError, Spec};
 pub use running::Running;
 pub use supervise::supervise;
@@ -195,12 +195,28 @@ impl Processes {
     /// # Errors
     /// When the run folder cannot be read.
     pub fn output_so_far(&self, name: &str, bytes_max: usize) -> Result<Excerpt, FolderError> {
+        self.view(name, |view| excerpt::excerpt(view, bytes_max))
+    }
+
+    /// What is kept of an execution's output from the byte `offset` on, in at most `bytes_max` bytes, and how many bytes
+    /// are kept in all.
+    ///
+    /// # Errors
+    /// When the run folder cannot be read.
+    pub fn output_from(&self, name: &str, offset: u64, bytes_max: u64) -> Result<(Vec<u8>, u64), FolderError> {
+        self.view(name, |view| {
+            let kept = view.kept_bytes();
+            let from = offset.min(kept);
+            Ok((view.read(from, from.saturating_add(bytes_max).min(kept))?, kept))
+        })
+    }
+
+    fn view<T: Default>(&self, name: &str, look: impl FnOnce(&View) -> io::Result<T>) -> Result<T, FolderError> {
         let folder = self.folder(name);
         let ended = folder.exit()?.map(|record| record.output);
         let view = View::open(folder.path(), ended);
-        let shown =
-            view.and_then(|view| view.map_or(Ok(Excerpt::default()), |view| excerpt::excerpt(&view, bytes_max)));
-        shown.map_err(FolderError::io(&output::output_path(folder.path())))
+        let seen = view.and_then(|view| view.as_ref().map_or(Ok(T::default()), look));
+        seen.map_err(FolderError::io(&output::output_path(folder.path())))
     }
 
     /// Gives a command input: `bytes`, which stand at `offset` of all its input. Giving them again changes nothing.
