@@ -1,21 +1,8 @@
 //! Aborting a run, stopping an agent, and what either leaves alone.
 
-use crate::daemon::{Daemon, Home, of_kind, outcomes};
+use crate::daemon::{Daemon, Home, marked, of_kind, outcomes};
 use crate::model_server::{Answer, ModelServer, Reply};
 use serde_json::{Value, json};
-use std::fs;
-
-/// Processes that carry the marker among their arguments or in their environment.
-fn marked(marker: &str) -> Vec<String> {
-    let holds = |bytes: &[u8]| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
-    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    let has = |pid: &String| {
-        ["cmdline", "environ"]
-            .iter()
-            .any(|file| fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|bytes| holds(&bytes)))
-    };
-    pids.filter(|pid| pid.parse::<u32>().is_ok()).filter(has).collect()
-}
 
 async fn current_run(daemon: &Daemon) -> Value {
     daemon.status("main").await["agent"]["current_run_id"].clone()

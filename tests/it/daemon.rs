@@ -102,6 +102,11 @@ impl Home {
         self.folder.path().join("workspace")
     }
 
+    /// A variable that no other home's commands have.
+    pub fn marker(&self, name: &str) -> String {
+        format!("MARKED={}.{name}.", self.folder.path().file_name().expect("a folder has a name").display())
+    }
+
     pub fn gate(&self, name: &str) -> Gate {
         Gate(File::options().read(true).write(true).open(self.pipe(name)).expect("a pipe"))
     }
@@ -380,6 +385,18 @@ pub fn outcomes(events: &[Value]) -> Vec<(String, String)> {
         (payload["message"].as_str().expect("a message").to_owned(), outcome.clone())
     };
     of_kind(events, "message_settled").into_iter().map(named).collect()
+}
+
+/// Processes that carry the marker among their arguments or in their environment.
+pub fn marked(marker: &str) -> Vec<String> {
+    let holds = |bytes: &[u8]| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let has = |pid: &String| {
+        ["cmdline", "environ"]
+            .iter()
+            .any(|file| fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|bytes| holds(&bytes)))
+    };
+    pids.filter(|pid| pid.parse::<u32>().is_ok()).filter(has).collect()
 }
 
 impl Drop for Daemon {

@@ -55,6 +55,7 @@ mod store;
 mod story;
 mod stream;
 mod task;
+mod task_end;
 mod task_input;
 mod task_output;
 mod tidy;
