@@ -1,13 +1,15 @@
 //! A runtime in this process, over a store that can be made to fail.
 
-use crate::daemon::BORN;
+use crate::daemon::{BORN, PATIENCE};
 use futures::future::join_all;
 use holon::decide::agent::{AgentCommand, NewAgent};
 use holon::decide::queue::{NewMessage, QueueCommand};
 use holon::decide::{Rejection, Request, RequestKey};
 use holon::events::agent::{Answer, Role};
+use holon::events::call::CallResult;
 use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
-use holon::events::{Cause, Event, QueueEvent};
+use holon::events::turn::{Entry, TurnEvent};
+use holon::events::{AgentEvent, Cause, Event, QueueEvent};
 use holon::fold::row::{RecordKind, RecordRow};
 use holon::ledger::memory::MemoryStore;
 use holon::ledger::reader;
@@ -23,16 +25,37 @@ use holon::words::content::Content;
 use holon::words::hash::Hash;
 use holon::words::id::{AgentId, Boot, EventSeq, MessageId};
 use holon::words::time::Timestamp;
+use serde_json::json;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use tempfile::TempDir;
 
-/// A store whose disk can be full.
+/// A store whose disk can be full, and in which two can look for one agent at once.
 #[derive(Default)]
 struct FullStore {
     inner: MemoryStore,
     full: AtomicBool,
+    meeting: Option<Meeting>,
+}
+
+/// The first two who look for the head of `agent` both see what was there before either of them went on.
+struct Meeting {
+    agent: AgentId,
+    looks: AtomicUsize,
+    both: Barrier,
+}
+
+impl Meeting {
+    fn over(agent: &AgentId) -> Self {
+        Self { agent: agent.clone(), looks: AtomicUsize::new(0), both: Barrier::new(2) }
+    }
+
+    fn attend(&self, agent: &AgentId) {
+        if self.agent == *agent && self.looks.fetch_add(1, Ordering::SeqCst) < 2 {
+            self.both.wait();
+        }
+    }
 }
 
 impl Store for FullStore {
@@ -49,7 +72,9 @@ impl Store for FullStore {
     }
 
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {
-        self.inner.head(agent)
+        let head = self.inner.head(agent);
+        self.meeting.iter().for_each(|meeting| meeting.attend(agent));
+        head
     }
 
     fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError> {
@@ -112,11 +137,15 @@ fn main_agent() -> AgentId {
 }
 
 async fn start(store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
+    start_asking("builtin/runbook", store, folder, boot).await
+}
+
+async fn start_asking(model: &str, store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
     for name in ["run", "blobs", "workspace"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
     }
     let program = Path::new(env!("CARGO_BIN_EXE_holon"));
-    let settings = Settings::new(main_agent(), folder.join("workspace"), vec!["builtin/runbook".into()]);
+    let settings = Settings::new(main_agent(), folder.join("workspace"), vec![model.into()]);
     let parts = Parts {
         store,
         boot: Boot(boot),
@@ -147,6 +176,11 @@ fn prompt(text: &str) -> Request {
     Request::new(QueueCommand::Enqueue(new), Cause::Operator)
 }
 
+async fn create(handle: &Handle, agent: &AgentId) {
+    let new = NewAgent { agent_id: agent.clone(), role: Role::Named, template: None };
+    handle.submit(agent, Request::new(AgentCommand::Create(new), Cause::Operator), Vec::new()).await.unwrap();
+}
+
 /// Waits until nothing is open, then gives the messages that were ever taken in and how many ended.
 async fn at_rest(handle: &Handle, agent: &AgentId) -> (u64, usize) {
     let mut follower = handle.follow(agent, EventSeq::ZERO);
@@ -157,16 +191,18 @@ async fn at_rest(handle: &Handle, agent: &AgentId) -> (u64, usize) {
         let (open, MessageId(last)) = handle.read(agent, open).await.unwrap();
         if !open {
             let id = agent.clone();
-            let events = handle.ledger(agent, move |store| reader::page(store, &id, EventSeq::ZERO, 1_000_000));
-            let settled = events
-                .await
-                .unwrap()
-                .into_iter()
-                .filter(|event| matches!(event.envelope.event, Event::Queue(QueueEvent::Settled(_))));
+            let events = events(handle, &id).await;
+            let settled = events.iter().filter(|event| matches!(event, Event::Queue(QueueEvent::Settled(_))));
             return (last, settled.count());
         }
         assert!(follower.grown().await);
     }
+}
+
+async fn events(handle: &Handle, agent: &AgentId) -> Vec<Event> {
+    let id = agent.clone();
+    let page = handle.ledger(agent, move |store| reader::page(store, &id, EventSeq::ZERO, 1_000_000));
+    page.await.unwrap().into_iter().map(|event| event.envelope.event).collect()
 }
 
 #[tokio::test]
@@ -236,8 +272,7 @@ async fn an_idle_agent_is_unloaded_and_woken_by_whatever_comes() {
     let work = agents.iter().map(|agent| {
         let handle = handle.clone();
         async move {
-            let new = NewAgent { agent_id: agent.clone(), role: Role::Named, template: None };
-            handle.submit(agent, Request::new(AgentCommand::Create(new), Cause::Operator), Vec::new()).await.unwrap();
+            create(&handle, agent).await;
             let answers = (0..5).map(|number| handle.submit(agent, prompt(&format!("say: {number}")), Vec::new()));
             join_all(answers).await.into_iter().for_each(|answer| {
                 answer.unwrap();
@@ -301,4 +336,45 @@ async fn a_runtime_that_goes_down_closes_its_ledger_whoever_still_holds_it() {
     let late = handle.submit(&main_agent(), prompt("say: too late"), Vec::new()).await;
     assert!(matches!(late, Err(SubmitError::Unavailable(_))), "{late:?}");
     assert!(matches!(store.head(&main_agent()), Err(StoreError::Closed(_))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_births_under_one_name_at_once_one_is_refused_and_both_turns_go_on() {
+    let folder = TempDir::new().unwrap();
+    let [parent, other, twin] = ["main", "other", "twin"].map(|id| AgentId::parse(id).unwrap());
+    let store = Arc::new(FullStore { meeting: Some(Meeting::over(&twin)), ..FullStore::default() });
+    let spawn = json!({"tool": "SpawnAgent", "arguments": {"preset": "public_named", "agent_id": "twin"}});
+    let script = folder.path().join("script.json");
+    std::fs::write(&script, json!({"rounds": [{"calls": [spawn]}, {"text": "done"}]}).to_string()).unwrap();
+    let host = start_asking(&format!("scripted/{}", script.display()), store, folder.path(), 1).await;
+    let handle = host.handle();
+    create(&handle, &other).await;
+
+    let mut came_to = Vec::new();
+    for parent in [&parent, &other] {
+        handle.submit(parent, prompt("a twin, please"), Vec::new()).await.unwrap();
+    }
+    for parent in [&parent, &other] {
+        let rest = tokio::time::timeout(PATIENCE, at_rest(&handle, parent));
+        assert_eq!(rest.await.expect("the turn goes on"), (1, 1));
+        came_to.extend(events(&handle, parent).await.iter().filter_map(came_of_spawn));
+        handle.verify(parent).await.unwrap();
+    }
+    came_to.sort();
+    assert_eq!(came_to, ["agent_exists", "spawned twin"]);
+    let born = events(&handle, &twin).await;
+    assert!(matches!(&born[..], [Event::Agent(AgentEvent::Created(_)), ..]), "{born:?}");
+    handle.verify(&twin).await.unwrap();
+    drop(handle);
+    host.shutdown().await;
+}
+
+fn came_of_spawn(event: &Event) -> Option<String> {
+    let Event::Turn(TurnEvent::Entry(entry)) = event else { return None };
+    let Entry::ToolResult { result, .. } = &entry.entry else { return None };
+    Some(match result {
+        CallResult::Spawned { agent, .. } => format!("spawned {agent}"),
+        CallResult::Refused(error) => error.kind.clone(),
+        other => panic!("not what a birth comes to: {other:?}"),
+    })
 }

@@ -1,12 +1,15 @@
 //! From a batch to an append: the agent's own part, and one for each agent that is born with it.
 
-use super::{AgentLoop, Batch};
-use crate::decide::{Born, Staged};
+use super::{AgentLoop, Batch, Told};
+use crate::decide::call::CallEnd;
+use crate::decide::turn::TurnCommand;
+use crate::decide::{Born, Command, Staged};
 use crate::events::codec;
 use crate::fold::AgentState;
 use crate::fold::row::{Rows, rows};
 use crate::ledger::chain::{self, Linked};
 use crate::ledger::{Append, AppendError, Head, Part, checkpoint};
+use crate::runtime::effect::spawn;
 use crate::words::id::{AgentId, Boot};
 use crate::words::limit::CHECKPOINT_EVENTS;
 
@@ -29,6 +32,16 @@ impl AgentLoop {
         for born in births {
             self.shared.nudge(&born.state.agent_id);
         }
+    }
+}
+
+/// Makes a birth the refusal that it comes to where somebody else was born first under its id (architecture 19).
+pub(super) fn refuse_birth((_, request, blobs): &mut Told, taken: &AgentId) {
+    if let Command::Turn(TurnCommand::EndCall { end, .. }) = &mut request.command
+        && matches!(end, CallEnd::Child(_))
+    {
+        *end = spawn::taken(taken);
+        blobs.clear();
     }
 }
 

@@ -61,6 +61,8 @@ struct AgentLoop {
 }
 
 type Reply = oneshot::Sender<Result<Answer, SubmitError>>;
+/// An effect, what came of it, and the payloads of that.
+type Told = (Effect, Request, Vec<Blob>);
 type Read = Box<dyn FnOnce(&AgentState) + Send>;
 
 /// What one commit is made of, beside its events.
@@ -71,7 +73,7 @@ struct Batch {
     answers: Vec<(Reply, Result<Answer, Rejection>)>,
     reads: Vec<Read>,
     /// Outcomes that are part of it. After a failed commit they are handed in again: what they tell has happened.
-    outcomes: Vec<(Effect, Request, Vec<Blob>)>,
+    outcomes: Vec<Told>,
     bytes: usize,
 }
 
@@ -80,7 +82,7 @@ enum Stop {
     /// The core contradicts itself, or the ledger is damaged: nobody is served from this state.
     Apart(String),
     /// The last events were not written. Their outcomes still hold.
-    NotWritten(AppendError, Vec<(Effect, Request, Vec<Blob>)>),
+    NotWritten(AppendError, Vec<Told>),
 }
 
 /// Starts the loop of an agent.
@@ -148,8 +150,13 @@ impl AgentLoop {
                     self.shared.set_apart(&self.id, reason);
                     return false;
                 }
-                Err(Stop::NotWritten(error, outcomes)) => {
+                Err(Stop::NotWritten(error, mut outcomes)) => {
                     tracing::error!(agent = %self.id, %error, "events were not written; folding the ledger again");
+                    if let AppendError::Conflict { agent, .. } = &error
+                        && *agent != self.id
+                    {
+                        outcomes.iter_mut().for_each(|told| append::refuse_birth(told, agent));
+                    }
                     if !self.reload(outcomes).await {
                         return false;
                     }
@@ -392,7 +399,7 @@ impl AgentLoop {
     }
 
     /// Folds the ledger again after a failed append. False when the host goes down meanwhile.
-    async fn reload(&mut self, outcomes: Vec<(Effect, Request, Vec<Blob>)>) -> bool {
+    async fn reload(&mut self, outcomes: Vec<Told>) -> bool {
         let mut wait = RELOAD_WAIT_FIRST;
         let mut kept = Vec::new();
         loop {

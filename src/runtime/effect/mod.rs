@@ -5,6 +5,7 @@
 //! - [`command`]: one managed command, launched or found again
 //! - [`guidance`]: the AGENTS.md files that a turn begins with
 //! - [`outside`]: one tool call that needs the outside
+//! - [`spawn`]: a child that is to be born
 //! - [`workspace`]: where an agent works
 
 pub(super) mod call;
@@ -18,7 +19,7 @@ mod output;
 pub(super) mod outside;
 pub(super) mod prompt;
 mod record;
-mod spawn;
+pub(super) mod spawn;
 pub(super) mod trigger;
 pub(super) mod workspace;
 pub(super) mod worktree;

@@ -14,6 +14,7 @@ use crate::fold::AgentState;
 use crate::runtime::handle::Handle;
 use crate::runtime::host::Shared;
 use crate::words::content::{Blob, Content};
+use crate::words::id::AgentId;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,9 +35,14 @@ fn check_id(shared: &Shared, request: &SpawnRequest) -> Result<(), CallEnd> {
     let Some(id) = &request.agent_id else { return Ok(()) };
     match shared.store.head(id) {
         Ok(None) => Ok(()),
-        Ok(Some(_)) => Err(invalid("agent_exists", "agent_id", &format!("there is an agent {id} already"))),
+        Ok(Some(_)) => Err(taken(id)),
         Err(error) => Err(refused("unavailable", &error.to_string())),
     }
+}
+
+/// The end of a birth under an id that somebody else has.
+pub(in crate::runtime) fn taken(id: &AgentId) -> CallEnd {
+    invalid("agent_exists", "agent_id", &format!("there is an agent {id} already"))
 }
 
 type Workplace = (Option<String>, Option<Worktree>);
