@@ -12,6 +12,7 @@
 
 mod abort;
 mod ask;
+mod asked;
 mod auth;
 mod body;
 mod cli;
@@ -22,6 +23,7 @@ mod daemon;
 mod damage;
 mod disk;
 mod drive;
+mod family;
 mod fault;
 mod fuzz;
 mod host;
@@ -41,6 +43,7 @@ mod posture;
 mod process;
 mod projection;
 mod property;
+mod protocol;
 mod provider;
 mod quarantine;
 mod readme;
