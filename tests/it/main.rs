@@ -40,6 +40,7 @@ mod model_server;
 mod orphan;
 mod pinned;
 mod posture;
+mod posture_table;
 mod process;
 mod projection;
 mod property;

@@ -205,7 +205,10 @@ pub fn owed(owed: &Owed, at: Timestamp) -> String {
 pub fn posture(posture: &Posture) -> String {
     let evidence: Vec<u64> = posture.evidence.iter().map(|seq| seq.0).collect();
     let tasks = if posture.has_active_tasks { ", tasks active" } else { "" };
-    format!("{} {} {evidence:?}{tasks}", posture.kind.name(), posture.reason)
+    let weak = if posture.has_weak_external_wait { ", a weak wait" } else { "" };
+    let timers =
+        if posture.timers_pending > 0 { format!(", timers {}", posture.timers_pending) } else { String::new() };
+    format!("{} {} {evidence:?}{tasks}{weak}{timers}", posture.kind.name(), posture.reason)
 }
 
 /// The round and the place of the call that is next.
