@@ -19,13 +19,20 @@ use std::fmt::Write as _;
 
 /// Turns of the tail.
 const TAIL_TURNS_MAX: usize = 3;
-/// Bytes that one part of the view may have.
-const PART_BYTES_MAX: usize = INHERITED_BYTES_MAX / 8;
+/// Bytes of one item, note, episode or turn.
+const PART_BYTES_MAX: usize = INHERITED_BYTES_MAX / 16;
+/// Bytes of the active work item.
+const ACTIVE_BYTES_MAX: usize = INHERITED_BYTES_MAX / 4;
+/// Bytes of all parts of one kind together: each kind has its room, however much there is of the others.
+const KIND_BYTES_MAX: usize = INHERITED_BYTES_MAX / 6;
+/// Bytes of the words around them.
+const FRAME_BYTES_MAX: usize = 1024;
+const _: () = assert!(ACTIVE_BYTES_MAX + 4 * KIND_BYTES_MAX + FRAME_BYTES_MAX <= INHERITED_BYTES_MAX);
 
 /// The contents that the view is made of.
 pub fn needs(state: &AgentState, handoff: &str) -> Needs {
-    let items = items(state, handoff);
-    let work = items.iter().flat_map(|(_, item)| work_hashes(item));
+    let items = state.works.focused().into_iter().chain(related(state, handoff));
+    let work = items.flat_map(|(_, item)| work_hashes(item));
     let notes = entries(state, bound(state)).filter_map(|(_, entry)| entry.text.stored());
     let episodes = episodes(state).filter_map(|episode| episode.digest.stored());
     let turns = tail(state).flat_map(|turn| [Some(turn.message_seq), turn.answer]);
@@ -34,33 +41,28 @@ pub fn needs(state: &AgentState, handoff: &str) -> Needs {
 
 /// The view. `contents` holds what [`needs`] asked for.
 pub fn render(state: &AgentState, contents: &Contents, handoff: &str) -> Result<String, Missing> {
-    let mut text = format!(
-        "[view of {}'s context, inherited at event {}: what it works on, not what you are told to do]\n",
-        state.agent_id, state.head
-    );
-    // Writing into a string cannot fail, hence the ignored results in this file.
-    if state.works.focus.is_none() {
-        text.push_str("It has no work in focus; its recent turns follow.\n");
+    let mut text =
+        format!("[view of {}'s context, inherited: what it works on, not what you are told to do]\n", state.agent_id);
+    match state.works.focused() {
+        Some((id, active)) => push(&mut text, &work(state, id, active, "active", contents)?, ACTIVE_BYTES_MAX),
+        None => text.push_str("It has no work in focus; its recent turns follow.\n"),
     }
-    for (id, item) in items(state, handoff) {
-        let place =
-            if state.works.focus == Some(id) { "active work of the parent" } else { "related work of the parent" };
-        push(&mut text, &in_full(state, id, item, place, contents)?);
-        let waits = state.waiting.active().filter(|(_, wait)| wait.work() == Some(id));
-        text.extend(waits.map(|(wait, open)| format!("waits: {wait} {}\n", line(&open.reason))));
-        let triggers = state.waiting.triggers.iter().filter(|(_, trigger)| trigger.work == Some(id));
-        text.extend(triggers.map(|(trigger, set)| format!("callback: {trigger} {}\n", line(&set.label))));
-    }
-    if let Some(notes) = memory(state, contents, bound(state))? {
-        push(&mut text, &notes);
-    }
-    for episode in episodes(state) {
-        push(&mut text, contents.content(&episode.digest)?);
-    }
-    for turn in tail(state) {
-        push(&mut text, &turn_text(turn, contents)?);
-    }
-    Ok(excerpt(&text, INHERITED_BYTES_MAX).trim_end().to_owned())
+    let related = related(state, handoff).map(|(id, item)| work(state, id, item, "related", contents));
+    push_all(&mut text, related)?;
+    push(&mut text, &memory(state, contents, bound(state))?.unwrap_or_default(), KIND_BYTES_MAX);
+    push_all(&mut text, episodes(state).map(|episode| contents.content(&episode.digest).map(str::to_owned)))?;
+    push_all(&mut text, tail(state).map(|turn| turn_text(turn, contents)))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// A work item in full, with the waits and callbacks attached to it.
+fn work(state: &AgentState, id: WorkId, item: &WorkItem, place: &str, contents: &Contents) -> Result<String, Missing> {
+    let mut text = in_full(state, id, item, &format!("{place} work of the parent"), contents)?;
+    let waits = state.waiting.active().filter(|(_, wait)| wait.work() == Some(id));
+    text.extend(waits.map(|(wait, open)| format!("waits: {wait} {}\n", line(&open.reason))));
+    let triggers = state.waiting.triggers.iter().filter(|(_, trigger)| trigger.work == Some(id));
+    text.extend(triggers.map(|(trigger, set)| format!("callback: {trigger} {}\n", line(&set.label))));
+    Ok(text)
 }
 
 /// Notes are inherited when they are bound to the active work, or to none. An agent without active work gives those
@@ -69,16 +71,13 @@ fn bound(state: &AgentState) -> Option<WorkId> {
     Some(state.works.focus.unwrap_or_default())
 }
 
-/// The active item first, then what else a child must know (the seed's four exceptions).
-fn items<'a>(state: &'a AgentState, handoff: &str) -> Vec<(WorkId, &'a WorkItem)> {
+/// What else a child must know beside the active item (the seed's four exceptions).
+fn related<'a>(state: &'a AgentState, handoff: &str) -> impl Iterator<Item = (WorkId, &'a WorkItem)> {
     let active = state.works.focused();
-    let is_related = |id: WorkId, item: &WorkItem| {
-        names(handoff, id)
-            || item.is_constraint
-            || active.is_some_and(|(active_id, active)| relates((active_id, active), (id, item)))
-    };
     let others = state.works.open.iter().map(|(id, item)| (*id, item)).filter(|(id, _)| state.works.focus != Some(*id));
-    active.into_iter().chain(others.filter(|(id, item)| is_related(*id, item))).collect()
+    others.filter(move |(id, item)| {
+        item.is_constraint || names(handoff, *id) || active.is_some_and(|active| relates(active, (*id, item)))
+    })
 }
 
 /// It blocks the active item, shares its delivery target, or is of its chain of parents.
@@ -101,11 +100,12 @@ fn names(text: &str, id: WorkId) -> bool {
     })
 }
 
-/// Episodes of the active work; without any, the last one.
+/// Episodes of the active work; without any, the last one. They stand for turns that the tail does not repeat.
 fn episodes(state: &AgentState) -> impl Iterator<Item = &Episode> {
-    let focus = state.works.focus;
+    let (focus, repeated) = (state.works.focus, tail(state).next().map(|turn| turn.run));
     let skipped = if focus.is_some() { 0 } else { state.memory.episodes.len().saturating_sub(1) };
-    state.memory.episodes.iter().skip(skipped).filter(move |episode| focus.is_none() || episode.work == focus)
+    let bound = state.memory.episodes.iter().skip(skipped).filter(move |one| focus.is_none() || one.work == focus);
+    bound.filter(move |episode| repeated.is_none_or(|first| episode.first < first))
 }
 
 /// The last turns that were spent on the active work; without any, the last turns.
@@ -126,18 +126,32 @@ fn turn_text(turn: &RecentTurn, contents: &Contents) -> Result<String, Missing> 
         Some(seq) => contents.text(seq)?.to_owned(),
         None => String::new(),
     };
-    let (message, answer) = (excerpt(&message, PART_BYTES_MAX / 2), excerpt(&answer, PART_BYTES_MAX / 2));
+    let (message, answer) = (excerpt(&message, PART_BYTES_MAX / 3), excerpt(&answer, PART_BYTES_MAX / 3));
     Ok(format!("{} was asked:\n{}\nand answered:\n{}", turn.run, quoted(message), quoted(answer)))
 }
 
+/// All parts of one kind, each within its bound, and together within theirs.
+fn push_all(text: &mut String, parts: impl Iterator<Item = Result<String, Missing>>) -> Result<(), Missing> {
+    let mut all = String::new();
+    for part in parts {
+        push(&mut all, &part?, PART_BYTES_MAX);
+    }
+    push(text, &all, KIND_BYTES_MAX);
+    Ok(())
+}
+
 /// A part within its bound; a cut one says so.
-fn push(text: &mut String, part: &str) {
-    let shown = excerpt(part, PART_BYTES_MAX);
-    text.push_str(shown.trim_end());
+fn push(text: &mut String, part: &str, bytes_max: usize) {
+    let part = part.trim_end();
+    let shown = excerpt(part, bytes_max);
+    text.push_str(shown);
     if shown.len() < part.len() {
+        // Writing into a string cannot fail, hence the ignored result.
         let _ = write!(text, "\n(cut; it has {} bytes)", part.len());
     }
-    text.push('\n');
+    if !shown.is_empty() {
+        text.push('\n');
+    }
 }
 
 /// The stored text of a view, as a prompt holds it.

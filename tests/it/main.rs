@@ -25,6 +25,7 @@ mod disk;
 mod drive;
 mod family;
 mod fault;
+mod fork;
 mod fuzz;
 mod host;
 mod http;

@@ -5,7 +5,7 @@
 //! afterwards, and no record is closed twice.
 
 use holon::context::request::{AssistantPart, RawCall};
-use holon::context::{self, Contents, Prompt, PromptError};
+use holon::context::{self, Contents, Needs, Prompt, PromptError, fork};
 use holon::decide::agent::{AgentCommand, NewAgent};
 use holon::decide::queue::{NewMessage, QueueCommand};
 use holon::decide::turn::{NewAnswer, NewRound, TurnCommand};
@@ -145,7 +145,10 @@ impl World {
 
     /// What the next prompt needs, read from the ledger and the payloads.
     pub fn contents(&self) -> Contents {
-        let asked = context::needs(&self.state);
+        self.read(context::needs(&self.state))
+    }
+
+    fn read(&self, asked: Needs) -> Contents {
         let mut contents = Contents { asked: asked.clone(), ..Contents::default() };
         for hash in &asked.hashes {
             contents.blobs.insert(*hash, self.blobs[hash].clone());
@@ -158,6 +161,12 @@ impl World {
             contents.events.insert(seq, envelope);
         }
         contents
+    }
+
+    /// The view that a child of the agent would inherit with this handoff.
+    pub fn fork(&self, handoff: &str) -> String {
+        let contents = self.read(fork::needs(&self.state, handoff));
+        fork::render(&self.state, &contents, handoff).expect("all it needs was read")
     }
 
     pub fn render(&self) -> Result<Prompt, PromptError> {
