@@ -94,9 +94,12 @@ fn create(state: &AgentState, change: &WorkChange) -> Result<(Event, WorkId), Re
 fn update(state: &AgentState, work: WorkId, change: &WorkChange) -> Result<Event, Rejection> {
     open(state, work)?;
     check(state, change)?;
-    let related = change.depends_on.iter().flatten().chain(&change.parent);
-    if related.into_iter().any(|other| *other == work) {
-        return Err(Rejection::Invalid { field: "depends_on", reason: "names the item itself".into() });
+    let itself = [
+        ("depends_on", change.depends_on.as_ref().is_some_and(|others| others.contains(&work))),
+        ("parent_work_item_id", change.parent == Some(work)),
+    ];
+    if let Some((field, _)) = itself.into_iter().find(|(_, names_it)| *names_it) {
+        return Err(Rejection::Invalid { field, reason: "names the item itself".into() });
     }
     Ok(WorkItemUpdated { work, change: change.clone() }.into())
 }

@@ -65,6 +65,7 @@ mod task_input;
 mod task_output;
 mod tidy;
 mod trigger;
+mod tool_refusal;
 mod unbegun;
 mod walk;
 mod world;
