@@ -306,23 +306,76 @@ mod tests {
         assert_eq!(read["truncated"], true);
     }
 
+    /// Links that lead out of the root, and one that stays inside.
+    fn with_links(folder: &Path) -> PathBuf {
+        let root = folder.join("root");
+        symlink("../secret", root.join("link")).unwrap();
+        symlink(folder, root.join("up")).unwrap();
+        symlink("up", root.join("again")).unwrap();
+        symlink("/proc/self/root", root.join("magic")).unwrap();
+        symlink("src", root.join("inner")).unwrap();
+        std::fs::create_dir(folder.join("root-beside")).unwrap();
+        std::fs::write(folder.join("root-beside/secret"), "secret\n").unwrap();
+        root
+    }
+
     #[test]
     fn no_path_leads_outside() {
         let folder = tree();
-        let root = folder.path().join("root");
-        symlink("../secret", root.join("link")).unwrap();
-        symlink(folder.path(), root.join("up")).unwrap();
-        let secret = folder.path().join("secret");
-        for path in ["../secret", "link", "up/secret", "src/../../secret", secret.to_str().unwrap(), "/etc/passwd"] {
-            let error = read(&place(&root), path, 1, 10).unwrap_err();
-            assert_eq!(error.field.as_deref(), Some("path"), "{path}: {error:?}");
-            assert!(error.message.contains("outside"), "{path}: {error:?}");
+        let root = with_links(folder.path());
+        let absolute = |inside: &str| folder.path().join(inside).to_string_lossy().into_owned();
+        let (secret, beside, through) =
+            (absolute("secret"), absolute("root-beside/secret"), absolute("root/up/secret"));
+        let relative = ["../secret", "link", "up/secret", "again/secret", "src/../../secret", "magic/etc/passwd"];
+        for path in relative.into_iter().chain([secret.as_str(), &beside, &through, "/etc/passwd"]) {
+            let read = read(&place(&root), path, 1, 10).unwrap_err();
+            let searched = search(&place(&root), "secret", Some(path), None, 10).unwrap_err();
+            for error in [read, searched] {
+                assert_eq!(
+                    (error.kind.as_str(), error.field.as_deref()),
+                    ("invalid_tool_input", Some("path")),
+                    "{path}"
+                );
+                assert!(error.message.contains("outside"), "{path}: {error:?}");
+            }
         }
-        let patch = "--- /dev/null\n+++ b/up/made\n@@ -0,0 +1 @@\n+x\n";
-        assert!(apply(&place(&root), patch).is_err());
-        assert!(!folder.path().join("made").exists());
-        let inside = root.join("src/a.txt");
-        assert!(read(&place(&root), inside.to_str().unwrap(), 1, 10).is_ok(), "an absolute path inside is fine");
+        let elsewhere = Place { root: root.clone(), cwd: PathBuf::from("up") };
+        assert!(read(&elsewhere, "secret", 1, 10).is_err(), "a working folder that became a link leads nowhere else");
+        for inside in ["inner/a.txt", "src/../src/a.txt", &absolute("root/src/a.txt")] {
+            assert!(read(&place(&root), inside, 1, 10).is_ok(), "{inside} is inside");
+        }
+    }
+
+    #[test]
+    fn a_search_of_the_root_does_not_follow_links_out_of_it() {
+        let folder = tree();
+        let root = with_links(folder.path());
+        let found = search(&place(&root), "secret", None, None, 10).unwrap();
+        assert_eq!(found["matches"], json!([]), "{found}");
+    }
+
+    #[test]
+    fn no_patch_changes_what_is_outside() {
+        let folder = tree();
+        let root = with_links(folder.path());
+        let changed = |path: &str| format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-secret\n+known\n");
+        let made = |path: &str| format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+made\n");
+        let gone = |path: &str| format!("--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-secret\n");
+        let moved = |old: &str, new: &str| format!("diff --git a/x b/x\nrename from {old}\nrename to {new}\n");
+        let mut patches = vec![moved("src/a.txt", "../moved"), moved("src/a.txt", "up/moved"), moved("link", "mine")];
+        for path in ["../secret", "link", "up/secret", "again/secret"] {
+            patches.extend([changed(path), gone(path)]);
+        }
+        patches.extend(["../made", "up/made", "up/deep/made", "again/made"].map(made));
+        for patch in patches {
+            assert!(apply(&place(&root), &patch).is_err(), "{patch}");
+        }
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["root", "root-beside", "secret"]);
+        assert_eq!(std::fs::read_to_string(folder.path().join("secret")).unwrap(), "secret\n");
+        assert_eq!(std::fs::read_to_string(root.join("src/a.txt")).unwrap(), "one\ntwo\nthree\n");
     }
 
     #[test]

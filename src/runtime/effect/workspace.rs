@@ -44,3 +44,62 @@ pub(in crate::runtime) fn resolve(path: &Path) -> Result<PathBuf, String> {
     let resolved = path.canonicalize().map_err(|error| format!("the folder {}: {error}", path.display()))?;
     if resolved.is_dir() { Ok(resolved) } else { Err(format!("{} is no folder", path.display())) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A root with a folder, a file, and links out of it and within it.
+    fn tree() -> (tempfile::TempDir, Place) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        std::fs::create_dir_all(root.join("src/deep")).unwrap();
+        std::fs::create_dir(folder.path().join("root-beside")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        symlink(folder.path(), root.join("up")).unwrap();
+        symlink("up/root-beside", root.join("beside")).unwrap();
+        symlink("src", root.join("inner")).unwrap();
+        (folder, Place { root, cwd: PathBuf::from("src") })
+    }
+
+    #[test]
+    fn a_command_begins_inside_the_execution_root() {
+        let (_folder, place) = tree();
+        let root = place.root.canonicalize().unwrap();
+        let inside = root.join("src/deep").to_string_lossy().into_owned();
+        let begins = |path: Option<&str>| place.folder(path).unwrap().strip_prefix(&root).unwrap().to_owned();
+        assert_eq!(begins(None), Path::new("src"));
+        assert_eq!(begins(Some("deep")), Path::new("src/deep"));
+        assert_eq!(begins(Some("..")), Path::new(""));
+        assert_eq!(begins(Some("../inner")), Path::new("src"), "a link is followed to what it names");
+        assert_eq!(begins(Some(&inside)), Path::new("src/deep"));
+        assert_eq!(begins(Some("../up/root/src")), Path::new("src"), "out and in again is inside");
+    }
+
+    #[test]
+    fn no_working_folder_is_outside_the_execution_root() {
+        let (folder, place) = tree();
+        let beside = folder.path().join("root-beside").to_string_lossy().into_owned();
+        for path in ["../..", "../up", "../beside", "../../root-beside", "/", "/tmp", &beside] {
+            let reason = place.folder(Some(path)).unwrap_err();
+            assert_eq!(reason, "workdir is outside the execution root", "{path}");
+        }
+        for (path, reason) in [("../file", "is no folder"), ("missing", "No such file")] {
+            let told = place.folder(Some(path)).unwrap_err();
+            assert!(told.contains(reason), "{path}: {told}");
+        }
+        let moved = Place { cwd: PathBuf::from("up"), ..place };
+        assert!(moved.folder(None).is_err(), "a working folder that became a link leads nowhere else");
+    }
+
+    #[test]
+    fn a_root_that_is_a_link_is_the_folder_it_names() {
+        let (folder, place) = tree();
+        let link = folder.path().join("link");
+        symlink(&place.root, &link).unwrap();
+        let linked = Place { root: link, cwd: PathBuf::new() };
+        assert_eq!(linked.folder(Some("src")), place.folder(None));
+        assert!(linked.folder(Some("..")).is_err());
+    }
+}
