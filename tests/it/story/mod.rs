@@ -5,7 +5,9 @@
 //! [`script`] says what can be told, [`show`] how events are written.
 
 mod agent;
+mod child;
 mod evidence;
+mod memory;
 mod message;
 mod outside;
 mod request;
@@ -13,8 +15,13 @@ mod retry;
 mod script;
 mod show;
 mod task;
+mod timer;
+mod trigger;
 mod turn;
+mod waiting;
 mod wake;
+mod work;
+mod workspace;
 
 use crate::world::World;
 pub use script::tell;
