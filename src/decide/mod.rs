@@ -24,6 +24,7 @@ pub mod workspace;
 
 use crate::events::agent::{Answer, RequestAnswered};
 use crate::events::{Cause, Envelope, Event};
+use crate::fold::agent::Lifecycle;
 use crate::fold::row::{RecordRow, TokenRow, closes, token};
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
@@ -210,6 +211,10 @@ pub fn handle(
         Ok(decision) => decision,
         Err(rejection) => return Ok(Err(rejection)),
     };
+    let writes = request.key.is_some() || !decision.own.is_empty();
+    if writes && state.agent.lifecycle == Lifecycle::Archived {
+        return Ok(Err(Rejection::AgentArchived));
+    }
     let answer = decision.answer.unwrap_or(Answer::Done);
     let mut door = Door { state, cause: &request.cause, at, staged };
     door.pass(decision.own)?;
