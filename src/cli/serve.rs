@@ -99,6 +99,9 @@ pub(super) async fn start(
         config.models(runtime.model.as_deref()),
     );
     settings.command_environment = config.command_environment();
+    if let Some(listener) = &listener {
+        settings.callback_base_url = format!("http://{}", listener.address);
+    }
     let source = Source::system();
     let place = Place {
         home: paths.home.clone(),

@@ -32,6 +32,8 @@ pub struct ListRow {
     pub work_open: u64,
     pub supervisor: Option<AgentId>,
     pub current_run: Option<RunId>,
+    pub has_weak_external_wait: bool,
+    pub timers_pending: u64,
 }
 
 /// What the rows of one agent say after an append.
@@ -67,6 +69,8 @@ fn list_row(state: &AgentState) -> ListRow {
         work_open: state.works.open.len() as u64,
         supervisor: state.agent.supervisor.clone(),
         current_run: state.turns.current.as_ref().map(|turn| turn.run),
+        has_weak_external_wait: posture.has_weak_external_wait,
+        timers_pending: posture.timers_pending as u64,
     }
 }
 

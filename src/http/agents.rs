@@ -2,73 +2,109 @@
 
 use super::Shared;
 use super::extract::{Agent, Nothing, Query, malformed};
-use super::reply::{Failure, Reply};
-use crate::wire::agent;
+use super::reply::{Failure, Reply, page};
+use crate::events::agent::Visibility;
+use crate::fold::posture::PostureKind;
+use crate::fold::row::ListRow;
+use crate::wire::{agent, diagnostic};
 use crate::words::id::AgentId;
-use crate::words::limit::{AGENTS_PAGE_DEFAULT, PAGE_MAX};
+use crate::words::limit::{AGENTS_LOOKED_AT_MAX, AGENTS_PAGE_DEFAULT, PAGE_MAX};
 use axum::extract::State;
-use axum::http::header::LINK;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-
-/// Open tasks that a state shows.
-const STATE_TASKS_MAX: usize = 40;
+use serde_json::Value;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
+        .route("/agents", get(filtered))
         .route("/agents/list", get(list))
         .route("/agents/{id}/status", get(status))
         .route("/agents/{id}/state", get(state))
+        .route("/agents/{id}/diagnostics", get(diagnostics))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
     limit: Option<usize>,
-    /// The last id of the page before.
+    /// The last id that was looked at.
     cursor: Option<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilteredQuery {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    posture: Option<PostureKind>,
+}
+
 async fn list(State(app): State<Shared>, Query(query): Query<ListQuery>) -> Result<Response, Failure> {
+    let ListQuery { limit, cursor } = query;
+    listed(&app, "/agents/list", FilteredQuery { limit, cursor, posture: None }).await
+}
+
+async fn filtered(State(app): State<Shared>, Query(query): Query<FilteredQuery>) -> Result<Response, Failure> {
+    listed(&app, "/agents", query).await
+}
+
+/// The public agents of a page. One that a filter makes short may have a next one all the same.
+async fn listed(app: &Shared, path: &str, query: FilteredQuery) -> Result<Response, Failure> {
     let limit = query.limit.unwrap_or(AGENTS_PAGE_DEFAULT).clamp(1, PAGE_MAX);
     let cursor = query.cursor.as_deref().map(AgentId::parse).transpose();
-    let cursor = cursor.map_err(|error| malformed("invalid_cursor", &error.to_string()))?;
-    let rows = app.handle.list(cursor, limit + 1).await?;
-    let next = rows.get(limit - 1).filter(|_| rows.len() > limit).map(|(id, ..)| id.clone());
-    let entries: Vec<_> = rows
-        .iter()
-        .take(limit)
-        .map(|(id, row, apart)| {
-            let root = String::new();
-            let setting = app.setting(&root);
-            match row {
-                Some(row) => agent::list_entry(id, row, apart.as_deref(), &setting),
-                None => agent::unreadable_entry(id, "its list entry cannot be read", &setting),
+    let mut seen = cursor.map_err(|error| malformed("invalid_cursor", &error.to_string()))?;
+    let (mut entries, mut looked_at) = (Vec::new(), 0);
+    let more = 'looking: loop {
+        let rows = app.handle.list(seen.clone(), PAGE_MAX).await?;
+        if rows.is_empty() {
+            break false;
+        }
+        for (id, row, apart) in rows {
+            if is_listed(row.as_ref(), query.posture) {
+                if entries.len() == limit {
+                    break 'looking true;
+                }
+                entries.push(entry(app, &id, row.as_ref(), apart.as_deref()));
             }
-        })
-        .collect();
-    let mut response = Json(entries).into_response();
-    if let Some(next) = next {
-        let link = format!("</agents/list?limit={limit}&cursor={next}>; rel=\"next\"");
-        let link = link.parse().map_err(|_| malformed("invalid_cursor", "the cursor fits no header"))?;
-        response.headers_mut().insert(LINK, link);
+            (seen, looked_at) = (Some(id), looked_at + 1);
+        }
+        if looked_at >= AGENTS_LOOKED_AT_MAX {
+            break true;
+        }
+    };
+    let posture = query.posture.map(|posture| format!("&posture={}", posture.name())).unwrap_or_default();
+    let next = seen.filter(|_| more).map(|id| format!("{path}?limit={limit}&cursor={id}{posture}"));
+    page(entries, next)
+}
+
+/// A private agent is shown to whoever knows it, and listed to nobody. One whose row cannot be read is named.
+fn is_listed(row: Option<&ListRow>, posture: Option<PostureKind>) -> bool {
+    let Some(row) = row else { return posture.is_none() };
+    row.visibility == Visibility::Public && posture.is_none_or(|posture| posture == row.posture)
+}
+
+fn entry(app: &Shared, id: &AgentId, row: Option<&ListRow>, apart: Option<&str>) -> Value {
+    let home = String::new();
+    let setting = app.setting(&home);
+    match row {
+        Some(row) => agent::list_entry(id, row, apart, &setting),
+        None => agent::unreadable_entry(id, "its list entry cannot be read", &setting),
     }
-    Ok(response)
 }
 
 async fn status(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
-    let (shown, root) = (app.clone(), app.root(&id));
-    let summary = app.handle.read(&id, move |state| agent::summary(state, &shown.setting(&root))).await?;
+    let (shown, home) = (app.clone(), app.home(&id));
+    let summary = app.handle.read(&id, move |state| agent::summary(state, &shown.setting(&home))).await?;
     Ok(Json(summary))
 }
 
 async fn state(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
-    let (shown, root) = (app.clone(), app.root(&id));
-    let look = move |state: &crate::fold::AgentState| {
-        let tasks = super::records::open_tasks(state, STATE_TASKS_MAX);
-        agent::state(state, &shown.setting(&root), tasks)
-    };
-    Ok(Json(app.handle.read(&id, look).await?))
+    let (shown, home) = (app.clone(), app.home(&id));
+    Ok(Json(app.handle.read(&id, move |state| agent::state(state, &shown.setting(&home))).await?))
+}
+
+async fn diagnostics(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
+    Ok(Json(app.handle.read(&id, diagnostic::diagnostics).await?))
 }

@@ -1,7 +1,7 @@
 //! The control plane: creating, starting, stopping and aborting; the runtime itself.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Query, malformed};
+use super::extract::{Agent, Body, Nothing, Public, Query, malformed};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
 use crate::decide::agent::{AgentCommand, NewAgent};
@@ -22,6 +22,7 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/control/agents/{id}/create", post(create))
         .route("/control/agents/{id}/control", post(control))
+        .route("/control/agents/{id}/archive", post(archive))
         .route("/control/agents/{id}/current-run/abort", post(abort))
         .route("/control/runtime/status", get(runtime_status))
         .route("/control/runtime/shutdown", post(shutdown))
@@ -38,6 +39,12 @@ struct CreateBody {
 #[serde(deny_unknown_fields)]
 struct ControlBody {
     action: String,
+    trust: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArchiveBody {
     trust: Option<String>,
 }
 
@@ -61,12 +68,12 @@ async fn create(State(app): State<Shared>, Agent(id): Agent, body: Body<CreateBo
     let new = NewAgent { agent_id: id.clone(), role: Role::Named, template: None };
     let request = Request { command: AgentCommand::Create(new).into(), cause: Cause::Operator, key: body.key };
     app.handle.submit(&id, request, Vec::new()).await?;
-    let (shown, root) = (app.clone(), app.root(&id));
-    let record = app.handle.read(&id, move |state| agent::identity_record(state, &shown.setting(&root)));
+    let (shown, home) = (app.clone(), app.home(&id));
+    let record = app.handle.read(&id, move |state| agent::identity_record(state, &shown.setting(&home)));
     Ok(Json(record.await?))
 }
 
-async fn control(State(app): State<Shared>, Agent(id): Agent, body: Body<ControlBody>) -> Reply {
+async fn control(State(app): State<Shared>, Public(id): Public, body: Body<ControlBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let command = match body.value.action.as_str() {
         "start" => AgentCommand::Start,
@@ -78,7 +85,16 @@ async fn control(State(app): State<Shared>, Agent(id): Agent, body: Body<Control
     Ok(Json(json!({"ok": true, "agent_id": id, "action": body.value.action})))
 }
 
-async fn abort(State(app): State<Shared>, Agent(id): Agent, body: Body<AbortBody>) -> Reply {
+/// The agent is to end; how far it is with that stands in the answer.
+async fn archive(State(app): State<Shared>, Public(id): Public, body: Body<ArchiveBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let request = Request { command: AgentCommand::Archive.into(), cause: Cause::Operator, key: body.key };
+    app.handle.submit(&id, request, Vec::new()).await?;
+    let lifecycle = app.handle.read(&id, |state| state.agent.lifecycle).await?;
+    Ok(Json(json!({"ok": true, "agent_id": id, "lifecycle": lifecycle})))
+}
+
+async fn abort(State(app): State<Shared>, Public(id): Public, body: Body<AbortBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let mode = match body.value.mode.as_deref() {
         None | Some("stop_after_abort" | "pause_after_abort") => AbortMode::StopAfterAbort,

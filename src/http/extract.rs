@@ -1,11 +1,13 @@
 //! What handlers take in: ids, queries and bodies, each with our own refusals.
 
+use super::Shared;
 use super::reply::Failure;
-use crate::decide::RequestKey;
+use crate::decide::{Rejection, RequestKey};
+use crate::events::agent::Visibility;
 use crate::words::hash::Hash;
 use crate::words::id::AgentId;
 use crate::words::limit::{REQUEST_BODY_BYTES_MAX, REQUEST_BODY_MS_MAX};
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, RawQuery, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
@@ -14,10 +16,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// The agent of the path.
 pub(super) struct Agent(pub AgentId);
+
+/// The agent of the path, which is to be altered: a private one is its parent's alone.
+pub(super) struct Public(pub AgentId);
 
 /// The record of the path, as it was written there.
 pub(super) struct Rid(pub String);
@@ -36,6 +42,14 @@ pub(super) struct Body<T> {
     pub key: Option<RequestKey>,
 }
 
+/// A body as it came, within the bytes that its route takes.
+pub(super) struct Raw<const BYTES_MAX: usize> {
+    pub bytes: Bytes,
+    /// Its media type, in lower case and without parameters.
+    pub kind: Option<String>,
+    pub key: Option<RequestKey>,
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for Agent {
     type Rejection = Failure;
 
@@ -45,11 +59,34 @@ impl<S: Send + Sync> FromRequestParts<S> for Agent {
     }
 }
 
+impl FromRequestParts<Shared> for Public {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+        let Agent(id) = Agent::from_request_parts(parts, app).await?;
+        // Only the runtime gives such an id, so for all others there is nothing to look up.
+        if id.has_child_form() {
+            let visibility = app.handle.read(&id, |state| state.agent.visibility).await?;
+            if visibility == Visibility::Private {
+                return Err(Rejection::AgentPrivate.into());
+            }
+        }
+        Ok(Self(id))
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for Rid {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         member(parts, state, "rid").await.map(Self)
+    }
+}
+
+impl Rid {
+    /// The id; what is none is no record's.
+    pub(super) fn parse<T: FromStr>(&self, what: &'static str) -> Result<T, Failure> {
+        self.0.parse().map_err(|_| Rejection::Unknown { what, id: self.0.clone() }.into())
     }
 }
 
@@ -81,16 +118,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Failure> {
-        let (parts, body) = request.into_parts();
-        if announced(&parts.headers).is_some_and(|length| length > REQUEST_BODY_BYTES_MAX as u64) {
-            return Err(too_large());
-        }
-        let whole =
-            tokio::time::timeout(Duration::from_millis(REQUEST_BODY_MS_MAX), to_bytes(body, REQUEST_BODY_BYTES_MAX));
-        let bytes = whole.await.map_err(|_| too_slow())?.map_err(|error| cut(&error))?;
-        if !bytes.is_empty() && !is_json(&parts.headers) {
-            let detail = "the body must be sent as Content-Type: application/json";
-            return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail));
+        let (parts, bytes) = whole(request, REQUEST_BODY_BYTES_MAX).await?;
+        if !bytes.is_empty() && !media_type(&parts.headers).is_some_and(|kind| is_json(&kind)) {
+            return Err(not_json());
         }
         let key = key(&parts, &bytes)?;
         let value = object(if bytes.is_empty() { b"{}" } else { &bytes })?;
@@ -98,13 +128,49 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
+impl<S: Send + Sync, const BYTES_MAX: usize> FromRequest<S> for Raw<BYTES_MAX> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Failure> {
+        let (parts, bytes) = whole(request, BYTES_MAX).await?;
+        let (kind, key) = (media_type(&parts.headers), key(&parts, &bytes)?);
+        Ok(Self { bytes, kind, key })
+    }
+}
+
+impl<const BYTES_MAX: usize> Raw<BYTES_MAX> {
+    pub(super) fn is_json(&self) -> bool {
+        self.kind.as_deref().is_some_and(is_json)
+    }
+
+    /// Any JSON at all, as text.
+    pub(super) fn json(&self) -> Result<String, Failure> {
+        let value = serde_json::from_slice::<Value>(&self.bytes);
+        value.map(|value| value.to_string()).map_err(|error| malformed("invalid_json", &error.to_string()))
+    }
+}
+
+/// Reads a body to its end, within its bytes and its time.
+async fn whole(request: Request, bytes_max: usize) -> Result<(Parts, Bytes), Failure> {
+    let (parts, body) = request.into_parts();
+    if announced(&parts.headers).is_some_and(|length| length > bytes_max as u64) {
+        return Err(too_large(bytes_max));
+    }
+    let whole = tokio::time::timeout(Duration::from_millis(REQUEST_BODY_MS_MAX), to_bytes(body, bytes_max));
+    let bytes = whole.await.map_err(|_| too_slow())?.map_err(|error| cut(&error, bytes_max))?;
+    Ok((parts, bytes))
+}
+
 fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok())?;
+    Some(kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+fn is_json(kind: &str) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
@@ -117,8 +183,13 @@ fn key(parts: &Parts, body: &[u8]) -> Result<Option<RequestKey>, Failure> {
     Ok(Some(RequestKey { key: key.to_owned(), fingerprint: Hash::of(&request) }))
 }
 
-fn too_large() -> Failure {
-    let detail = format!("the body is larger than {REQUEST_BODY_BYTES_MAX} bytes");
+pub(super) fn not_json() -> Failure {
+    let detail = "the body must be sent as Content-Type: application/json";
+    Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+}
+
+fn too_large(bytes_max: usize) -> Failure {
+    let detail = format!("the body is larger than {bytes_max} bytes");
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
 }
 
@@ -128,9 +199,9 @@ fn too_slow() -> Failure {
 }
 
 /// The reader stopped: at the limit, or because the client did.
-fn cut(error: &axum::Error) -> Failure {
+fn cut(error: &axum::Error, bytes_max: usize) -> Failure {
     let text = error.to_string();
-    if text.contains("length limit") { too_large() } else { malformed("body_not_received", &text) }
+    if text.contains("length limit") { too_large(bytes_max) } else { malformed("body_not_received", &text) }
 }
 
 /// Reads a JSON object: what is not JSON is malformed, and a value of another shape is invalid and names its field.

@@ -1,7 +1,7 @@
 //! Messages: taken in, and told of.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Query, Rid};
+use super::extract::{Agent, Body, Nothing, Public, Query, Rid};
 use super::reply::{Failure, Reply};
 use super::serve::Peer;
 use crate::decide::queue::{NewMessage, QueueCommand};
@@ -14,7 +14,7 @@ use crate::events::{Cause, Event, OperatorEvent};
 use crate::fold::row::RecordKind;
 use crate::ledger::Store;
 use crate::ledger::reader::{self, LinkedEvent, ReadError};
-use crate::wire::message::{EnqueueBody, PromptBody, WakeBody};
+use crate::wire::message::{EnqueueBody, PromptBody, WakeBody, provided_trust};
 use crate::wire::record;
 use crate::words::content::Blob;
 use crate::words::id::{AgentId, BriefId, EventSeq, MessageId, RunId};
@@ -22,6 +22,7 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use serde::Deserialize;
 use serde_json::json;
 
 /// Briefs of one run that are looked through for those of a message.
@@ -34,14 +35,22 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/agents/{id}/messages/{rid}", get(message))
         .route("/control/agents/{id}/prompt", post(prompt))
         .route("/control/agents/{id}/wake", post(wake))
+        .route("/control/agents/{id}/messages/{rid}/drop", post(put_aside))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DropBody {
+    reason: Option<String>,
+    trust: Option<String>,
 }
 
 async fn enqueue_default(State(app): State<Shared>, body: Body<EnqueueBody>) -> Reply {
     let id = app.handle.settings().default_agent.clone();
-    enqueue(State(app), Agent(id), body).await
+    enqueue(State(app), Public(id), body).await
 }
 
-async fn enqueue(State(app): State<Shared>, Agent(id): Agent, body: Body<EnqueueBody>) -> Reply {
+async fn enqueue(State(app): State<Shared>, Public(id): Public, body: Body<EnqueueBody>) -> Reply {
     let (new, blob) = body.value.message()?;
     take_in(&app, &id, new, blob, Cause::External, body.key).await
 }
@@ -49,7 +58,7 @@ async fn enqueue(State(app): State<Shared>, Agent(id): Agent, body: Body<Enqueue
 async fn prompt(
     State(app): State<Shared>,
     ConnectInfo(peer): ConnectInfo<Peer>,
-    Agent(id): Agent,
+    Public(id): Public,
     body: Body<PromptBody>,
 ) -> Reply {
     let authenticated = app.auth.requires_token() && matches!(peer, Peer::Tcp(_));
@@ -58,7 +67,7 @@ async fn prompt(
     take_in(&app, &id, new, blob, Cause::Operator, body.key).await
 }
 
-async fn take_in(
+pub(super) async fn take_in(
     app: &Shared,
     id: &AgentId,
     new: NewMessage,
@@ -72,13 +81,28 @@ async fn take_in(
     Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))
 }
 
-async fn wake(State(app): State<Shared>, Agent(id): Agent, body: Body<WakeBody>) -> Reply {
+async fn wake(State(app): State<Shared>, Public(id): Public, body: Body<WakeBody>) -> Reply {
     let command = WaitingCommand::Wake(body.value.into()).into();
     let request = Request { command, cause: Cause::Operator, key: body.key };
     let answer = app.handle.submit(&id, request, Vec::new()).await?;
     let Answer::Woken { disposition, message } = answer else { return Err(unexpected(&answer)) };
     let name = disposition.name();
     Ok(Json(json!({"ok": true, "agent_id": id, "disposition": name, "message_id": message})))
+}
+
+/// The operator wants the message gone: it is settled, and the reason stands with it.
+async fn put_aside(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Body<DropBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let message: MessageId = rid.parse().map_err(|_| unknown(&id, &rid))?;
+    let reason = body.value.reason.unwrap_or_else(|| "dropped_by_operator".into());
+    let request =
+        Request { command: QueueCommand::Drop { message, reason }.into(), cause: Cause::Operator, key: body.key };
+    app.handle.submit(&id, request, Vec::new()).await?;
+    Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))
+}
+
+fn unknown(id: &AgentId, rid: &str) -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, "message_not_found", format!("{id} has no message {rid}"))
 }
 
 /// A key that answered another kind of request: its fingerprint would have to be the same.
@@ -107,7 +131,7 @@ struct Found {
 }
 
 async fn message(State(app): State<Shared>, Agent(id): Agent, Rid(rid): Rid, _: Query<Nothing>) -> Reply {
-    let unknown = || Failure::new(StatusCode::NOT_FOUND, "message_not_found", format!("{id} has no message {rid}"));
+    let unknown = || unknown(&id, &rid);
     let number: MessageId = rid.parse().map_err(|_| unknown())?;
     let place = place(&app, &id, number).await?.ok_or_else(unknown)?;
     let ledger_id = id.clone();

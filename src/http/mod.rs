@@ -5,16 +5,22 @@
 
 mod agents;
 mod auth;
+mod callbacks;
 mod control;
 mod discovery;
 mod events;
 mod extract;
+mod kinds;
 mod ledger;
 mod messages;
 mod records;
 mod reply;
 pub mod serve;
 mod stream;
+mod tasks;
+mod waiting;
+mod work;
+mod workspace;
 
 pub use auth::Auth;
 
@@ -73,17 +79,14 @@ impl App {
         let _ = shutdown.wait_for(|down| *down).await;
     }
 
-    fn root(&self, agent: &AgentId) -> String {
-        let settings = self.handle.settings();
-        if *agent == settings.default_agent {
-            return settings.workspace.display().to_string();
-        }
+    /// The home folder of an agent.
+    fn home(&self, agent: &AgentId) -> String {
         self.place.home.join("agents").join(agent.as_str()).display().to_string()
     }
 
-    fn setting<'a>(&'a self, root: &'a str) -> Setting<'a> {
+    fn setting<'a>(&'a self, home: &'a str) -> Setting<'a> {
         let settings = self.handle.settings();
-        Setting { default_agent: &settings.default_agent, models: &settings.models, root }
+        Setting { default_agent: &settings.default_agent, models: &settings.models, home }
     }
 }
 
@@ -94,6 +97,12 @@ pub fn router(app: Shared) -> Router {
         .merge(agents::routes())
         .merge(messages::routes())
         .merge(records::routes())
+        .merge(kinds::routes())
+        .merge(work::routes())
+        .merge(tasks::routes())
+        .merge(waiting::routes())
+        .merge(workspace::routes())
+        .merge(callbacks::routes())
         .merge(events::routes())
         .merge(ledger::routes())
         .merge(control::routes())

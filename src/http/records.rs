@@ -1,9 +1,8 @@
-//! Briefs, tasks and the transcript.
+//! Briefs and the transcript.
 
 use super::Shared;
 use super::extract::{Agent, Query};
 use super::reply::Reply;
-use crate::events::task::{TaskCreateRequested, TaskEvent};
 use crate::events::turn::{Entry, TurnEntry, TurnEvent};
 use crate::events::{Envelope, Event, OperatorEvent, QueueEvent};
 use crate::fold::AgentState;
@@ -24,10 +23,7 @@ use std::collections::BTreeMap;
 const TRANSCRIPT_EVENTS_MAX: u64 = 4_096;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/agents/{id}/briefs", get(briefs))
-        .route("/agents/{id}/tasks", get(tasks))
-        .route("/agents/{id}/transcript", get(transcript))
+    Router::new().route("/agents/{id}/briefs", get(briefs)).route("/agents/{id}/transcript", get(transcript))
 }
 
 #[derive(Deserialize)]
@@ -58,53 +54,6 @@ async fn briefs(State(app): State<Shared>, Agent(id): Agent, Query(query): Query
         shown.push(record::brief(&id, brief, event.envelope.at, &text));
     }
     Ok(Json(Value::Array(shown)))
-}
-
-/// Open tasks, then those that ended, each newest first.
-async fn tasks(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<LimitQuery>) -> Reply {
-    let limit = query.limit();
-    let mut shown = app.handle.read(&id, move |state| open_tasks(state, limit)).await?;
-    let (ledger_id, missing) = (id.clone(), limit - shown.len());
-    let ended = app.handle.ledger(&id, move |store| {
-        let mut ended = Vec::new();
-        for row in store.records_closed(&ledger_id, RecordKind::Task, u64::MAX, missing)? {
-            let first = reader::event(store, &ledger_id, row.first)?;
-            let last = reader::event(store, &ledger_id, row.last)?;
-            ended.extend(first.zip(last));
-        }
-        Ok(ended)
-    });
-    for (first, last) in ended.await? {
-        let (Event::Task(TaskEvent::CreateRequested(task)), Event::Task(TaskEvent::Exited(exited))) =
-            (&first.envelope.event, &last.envelope.event)
-        else {
-            continue;
-        };
-        // One that ended between the two looks is among the open ones.
-        if shown.iter().any(|open| open["id"] == task.task.to_string()) {
-            continue;
-        }
-        let times = (first.envelope.at, last.envelope.at);
-        shown.push(record::task(&id, task, times, exited.status, Some(exited)));
-    }
-    Ok(Json(Value::Array(shown)))
-}
-
-/// The open tasks of a state, newest first.
-pub(super) fn open_tasks(state: &AgentState, limit: usize) -> Vec<Value> {
-    let newest = state.tasks.open.iter().rev().take(limit);
-    let shown = newest.filter_map(|(id, task)| {
-        let request = TaskCreateRequested {
-            task: *id,
-            request: task.command()?.clone(),
-            summary: task.summary.clone(),
-            caller: task.caller.clone(),
-            work: task.work,
-        };
-        let updated_at = task.attempt.map_or(task.requested_at, |attempt| attempt.at);
-        Some(record::task(&state.agent_id, &request, (task.requested_at, updated_at), task.status(), None))
-    });
-    shown.collect()
 }
 
 /// The entries of the turn that runs, or of the one that ended last.

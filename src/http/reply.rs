@@ -5,7 +5,7 @@ use crate::runtime::handle::SubmitError;
 use crate::wire::message::BodyError;
 use crate::wire::problem::Problem;
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -18,6 +18,17 @@ pub(super) type Reply = Result<Json<Value>, Failure>;
 
 /// Seconds after which an overloaded or failing runtime may be asked again, when the problem does not say.
 const RETRY_AFTER_SECONDS: u64 = 1;
+
+/// A page of a list, and the path of the one that follows.
+pub(super) fn page(entries: Vec<Value>, next: Option<String>) -> Result<Response, Failure> {
+    let mut response = Json(entries).into_response();
+    if let Some(path) = next {
+        let link = format!("<{path}>; rel=\"next\"").parse();
+        let unfit = |_| Failure::new(StatusCode::BAD_REQUEST, "invalid_cursor", "the cursor fits no header");
+        response.headers_mut().insert(LINK, link.map_err(unfit)?);
+    }
+    Ok(response)
+}
 
 impl Failure {
     pub(super) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {

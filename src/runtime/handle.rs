@@ -1,17 +1,27 @@
 //! What the surfaces hold of the runtime. Cheap to clone; shows no channels.
 
+use super::effect::workspace::resolve;
+use super::effect::{output, trigger};
 use super::feed::Follower;
 use super::host::Shared;
 use super::mail::{Mail, Submission};
-use crate::decide::{Command, Rejection, Request, agent::AgentCommand};
+use super::source::Token;
+use crate::decide::waiting::WaitingCommand;
+use crate::decide::{Command, Rejection, Request, RequestKey, agent::AgentCommand};
+use crate::events::Cause;
 use crate::events::agent::Answer;
+use crate::events::waiting::DeliveryMode;
 use crate::fold::AgentState;
 use crate::fold::row::ListRow;
 use crate::ledger::blob::{BlobError, Blobs};
 use crate::ledger::reader::{self, ReadError};
 use crate::ledger::{Head, Store, StoreError};
 use crate::words::content::{Blob, Content};
-use crate::words::id::{AgentId, Boot, EventSeq};
+use crate::words::hash::Hash;
+use crate::words::id::{AgentId, Boot, EventSeq, TaskId, TriggerId, WorkId};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -45,6 +55,22 @@ impl From<StoreError> for SubmitError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(error.to_string())
     }
+}
+
+/// A capability as a surface asks for it.
+#[derive(Clone, Debug)]
+pub struct NewTrigger {
+    pub mode: DeliveryMode,
+    pub label: String,
+    pub work: Option<WorkId>,
+}
+
+/// A capability that is there.
+#[derive(Debug)]
+pub struct CreatedTrigger {
+    pub trigger: TriggerId,
+    /// How to use it, told this once; none when it was made by the same request before.
+    pub url: Option<String>,
 }
 
 /// What a host has under way.
@@ -129,6 +155,62 @@ impl Handle {
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
             }
         }
+    }
+
+    /// Those of the texts that are kept.
+    pub async fn stored_texts(&self, hashes: Vec<Hash>) -> Result<BTreeMap<Hash, String>, SubmitError> {
+        let shared = self.shared.clone();
+        let read = move |hash: Hash| Some((hash, String::from_utf8(shared.blobs.read(&hash).ok()?).ok()?));
+        blocking(move || Ok::<_, StoreError>(hashes.into_iter().filter_map(read).collect())).await
+    }
+
+    /// A page of a task's output: at most `bytes_max` bytes from `offset` on.
+    pub async fn task_output(
+        &self,
+        agent: &AgentId,
+        task: TaskId,
+        offset: u64,
+        bytes_max: u64,
+    ) -> Result<Value, SubmitError> {
+        let open = self.read(agent, move |state| output::Open::of(state, task)).await?;
+        output::read(self, agent, open, task, (offset, bytes_max)).await
+    }
+
+    /// The path of a folder that is there, every symlink in it followed, or why it is none.
+    pub async fn folder(&self, path: &str) -> Result<Result<String, String>, SubmitError> {
+        let path = PathBuf::from(path);
+        if !path.is_absolute() {
+            return Ok(Err(format!("{} is not an absolute path", path.display())));
+        }
+        let resolved = blocking(move || Ok::<_, StoreError>(resolve(&path))).await?;
+        Ok(resolved.map(|path| path.to_string_lossy().into_owned()))
+    }
+
+    /// Makes a capability by which the outside reaches an agent.
+    pub async fn create_trigger(
+        &self,
+        agent: &AgentId,
+        new: NewTrigger,
+        key: Option<RequestKey>,
+    ) -> Result<CreatedTrigger, SubmitError> {
+        let token = Token::draw().map_err(|error| SubmitError::Unavailable(error.to_string()))?;
+        let NewTrigger { mode, label, work } = new;
+        let command = WaitingCommand::CreateTrigger { mode, label, work, token_hash: token.hash() };
+        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        let Answer::Trigger(trigger) = self.submit(agent, request, Vec::new()).await? else {
+            return Err(Rejection::KeyReused.into());
+        };
+        let kept = move |state: &AgentState| state.waiting.triggers.get(&trigger).map(|trigger| trigger.token_hash);
+        let opens = self.read(agent, kept).await? == Some(token.hash());
+        let base = &self.settings().callback_base_url;
+        let url = opens.then(|| format!("{base}{}", trigger::path(mode.name(), &token)));
+        Ok(CreatedTrigger { trigger, url })
+    }
+
+    /// The agent that a live capability belongs to.
+    pub async fn holder(&self, token_hash: Hash) -> Result<Option<AgentId>, SubmitError> {
+        let shared = self.shared.clone();
+        blocking(move || shared.store.token(&token_hash)).await
     }
 
     /// Follows an agent's ledger.

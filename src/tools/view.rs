@@ -74,7 +74,8 @@ pub fn with_texts(value: Value, texts: &BTreeMap<Hash, String>) -> Value {
     }
 }
 
-fn text(content: &Content) -> Value {
+/// A text, or what stands for it until it is read ([`with_texts`]).
+pub fn text(content: &Content) -> Value {
     match content {
         Content::Inline(text) => json!(text),
         Content::Stored { hash, bytes, excerpt } => {

@@ -1,20 +1,32 @@
 //! The agent as clients see it: list entry, summary, state. Projections, assembled on read (state seed).
 
+use super::{record, waiting};
 use crate::events::agent::{Ownership, Preset, Role, Visibility};
+use crate::events::task::ChildLifecycle;
+use crate::events::waiting::WakeOn;
+use crate::events::workspace::WorkspaceName;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::fold::posture::{Posture, PostureKind, posture};
 use crate::fold::row::ListRow;
-use crate::words::id::{AgentId, EventSeq, RunId};
+use crate::fold::task::Child;
+use crate::fold::work::WorkItem;
+use crate::tools::result::workspace_name;
+use crate::tools::view;
+use crate::words::id::{AgentId, EventSeq, RunId, TaskId, WorkId};
 use serde_json::{Value, json};
+use std::path::Path;
+
+/// Entries of each list within a summary or a state; how many there are stands beside them, under `counts`.
+const ENTRIES_MAX: usize = 50;
 
 /// What a projection needs beside the state.
 pub struct Setting<'a> {
     pub default_agent: &'a AgentId,
     /// The models of the host, the chosen one first.
     pub models: &'a [String],
-    /// The agent's execution root.
-    pub root: &'a str,
+    /// The agent's home folder.
+    pub home: &'a str,
 }
 
 /// Identity facts, from a state or from a list row.
@@ -24,18 +36,38 @@ struct Identity<'a> {
     visibility: Visibility,
     ownership: Ownership,
     preset: Preset,
+    lifecycle: Lifecycle,
     lineage_parent: Option<&'a AgentId>,
+}
+
+/// What the one posture function said, from a state or from a list row.
+struct Standing<'a> {
+    kind: PostureKind,
+    reason: &'a str,
+    evidence: &'a [EventSeq],
+    run: Option<RunId>,
+    has_active_tasks: bool,
+    has_weak_external_wait: bool,
+    timers_pending: u64,
 }
 
 /// An entry of `/agents/list`.
 pub fn list_entry(id: &AgentId, row: &ListRow, apart: Option<&str>, setting: &Setting<'_>) -> Value {
     let (role, visibility, ownership, preset) = (row.role, row.visibility, row.ownership, row.preset);
-    let identity = Identity { id, role, visibility, ownership, preset, lineage_parent: None };
-    let posture = posture_of(row.posture, &row.posture_reason, &row.evidence, row.tasks_open > 0, row.current_run);
+    let identity = Identity { id, role, visibility, ownership, preset, lifecycle: row.lifecycle, lineage_parent: None };
+    let standing = Standing {
+        kind: row.posture,
+        reason: &row.posture_reason,
+        evidence: &row.evidence,
+        run: row.current_run,
+        has_active_tasks: row.tasks_open > 0,
+        has_weak_external_wait: row.has_weak_external_wait,
+        timers_pending: row.timers_pending,
+    };
     json!({
         "identity": identity_view(&identity, setting),
         "status": status(row.lifecycle, row.posture),
-        "scheduling_posture": posture,
+        "scheduling_posture": standing.shown(),
         "lifecycle": lifecycle(id, row.lifecycle),
         "pending": row.messages_waiting,
         "current_run_id": row.current_run,
@@ -48,7 +80,8 @@ pub fn list_entry(id: &AgentId, row: &ListRow, apart: Option<&str>, setting: &Se
 pub fn unreadable_entry(id: &AgentId, reason: &str, setting: &Setting<'_>) -> Value {
     let (role, preset) = (Role::Named, Preset::PublicNamed);
     let (visibility, ownership) = (Visibility::Public, Ownership::SelfOwned);
-    let identity = Identity { id, role, visibility, ownership, preset, lineage_parent: None };
+    let lifecycle = Lifecycle::Active;
+    let identity = Identity { id, role, visibility, ownership, preset, lifecycle, lineage_parent: None };
     json!({
         "identity": identity_view(&identity, setting),
         "status": "stopped",
@@ -66,35 +99,37 @@ pub fn summary(state: &AgentState, setting: &Setting<'_>) -> Value {
         visibility: state.agent.visibility,
         ownership: state.agent.ownership,
         preset: state.agent.preset,
+        lifecycle: state.agent.lifecycle,
         lineage_parent: state.agent.lineage_parent.as_ref(),
     };
-    let run = state.turns.current.as_ref().map(|turn| turn.run);
     json!({
         "identity": identity_view(&identity, setting),
         "agent": agent_state(state, &posture),
-        "scheduling_posture":
-            posture_of(posture.kind, posture.reason, &posture.evidence, posture.has_active_tasks, run),
+        "scheduling_posture": Standing::of(state, &posture).shown(),
         "active_task_count": state.tasks.open.len(),
         "lifecycle": lifecycle(&state.agent_id, state.agent.lifecycle),
         "model": model(setting),
         "token_usage": token_usage(state),
         "closure": closure(state, &posture),
-        "execution": execution(setting),
+        "execution": execution(state, setting),
         "loaded_agents_md": {},
         "skills": {},
-        "active_children": [],
-        "active_waiting_intents": [],
-        "active_wait_conditions": [],
-        "active_external_triggers": [],
+        "work_focus": state.works.focused().map(|(id, item)| json!({"id": id, "objective": item.objective})),
+        "work_counts": view::work_counts(state),
+        "active_children": children(state),
+        "active_waiting_intents": intents(state),
+        "active_wait_conditions": conditions(state),
+        "active_external_triggers": triggers(state),
         "recent_operator_notifications": [],
+        "counts": counts(state),
         "recent_brief_count": state.briefs.last.0,
         "recent_event_count": state.head,
         "last_turn": last_turn(state),
     })
 }
 
-/// `AgentStateSnapshot`, as `/agents/:id/state` answers it. `tasks` are the open ones, newest first.
-pub fn state(state: &AgentState, setting: &Setting<'_>, tasks: Vec<Value>) -> Value {
+/// `AgentStateSnapshot`, as `/agents/:id/state` answers it: what is open.
+pub fn state(state: &AgentState, setting: &Setting<'_>) -> Value {
     let run = state.turns.current.as_ref().map(|turn| turn.run);
     json!({
         "agent": summary(state, setting),
@@ -103,14 +138,95 @@ pub fn state(state: &AgentState, setting: &Setting<'_>, tasks: Vec<Value>) -> Va
             "pending_count": state.queue.waiting.len(),
             "last_turn": last_turn(state),
         },
-        "tasks": tasks,
-        "timers": [],
-        "work_items": [],
-        "waiting_intents": [],
-        "external_triggers": [],
+        "tasks": shown(state.tasks.open.iter().rev().map(|(id, task)| record::open_task(&state.agent_id, *id, task))),
+        "timers": shown(state.waiting.timers.iter().rev().map(|(id, timer)| waiting::timer(&state.agent_id, *id, timer))),
+        "work_items": work_items(state),
+        "waiting_intents": intents(state),
+        "wait_conditions": conditions(state),
+        "external_triggers": triggers(state),
         "operator_notifications": [],
-        "workspace": {"attached_workspaces": []},
-        "execution": execution(setting),
+        "workspace": workspace(state),
+        "execution": execution(state, setting),
+        "counts": counts(state),
+    })
+}
+
+fn shown(entries: impl Iterator<Item = Value>) -> Vec<Value> {
+    entries.take(ENTRIES_MAX).collect()
+}
+
+/// How many there are of what the lists show the first of.
+fn counts(state: &AgentState) -> Value {
+    json!({
+        "tasks": state.tasks.open.len(),
+        "children": state.tasks.open.values().filter(|task| task.child().is_some()).count(),
+        "timers": state.waiting.timers.len(),
+        "work_items": state.works.open.len(),
+        "waiting_intents": state.waiting.active().filter(|(_, wait)| is_external(&wait.wake)).count(),
+        "wait_conditions": state.waiting.active().count(),
+        "external_triggers": state.waiting.triggers.len(),
+        "attached_workspaces": state.workspaces.attached.len(),
+    })
+}
+
+/// What nothing stands in the way of comes first.
+fn work_items(state: &AgentState) -> Vec<Value> {
+    let mut items: Vec<(&WorkId, &WorkItem)> = state.works.open.iter().collect();
+    items.sort_by_key(|(id, item)| (item.blocker.is_some(), **id));
+    shown(items.into_iter().map(|(id, item)| view::work(state, *id, item)))
+}
+
+fn is_external(wake: &WakeOn) -> bool {
+    matches!(wake, WakeOn::External { .. })
+}
+
+/// Waits for the outside, under their older name.
+fn intents(state: &AgentState) -> Vec<Value> {
+    let external = state.waiting.active().filter(|(_, wait)| is_external(&wait.wake));
+    shown(external.map(|(id, wait)| waiting::intent(&state.agent_id, id, wait)))
+}
+
+fn conditions(state: &AgentState) -> Vec<Value> {
+    shown(state.waiting.active().map(|(id, wait)| waiting::wait(&state.agent_id, id, wait)))
+}
+
+fn triggers(state: &AgentState) -> Vec<Value> {
+    let set = state.waiting.triggers.iter().rev();
+    shown(set.map(|(id, trigger)| waiting::trigger(&state.agent_id, *id, trigger)))
+}
+
+/// Children as their handles know them; what a child does is told by itself.
+fn children(state: &AgentState) -> Vec<Value> {
+    let children = state.tasks.open.iter().filter_map(|(id, task)| Some((*id, task.child()?)));
+    shown(children.map(|(id, child)| self::child(&state.agent_id, id, child)))
+}
+
+fn child(parent: &AgentId, task: TaskId, child: &Child) -> Value {
+    let (status, phase) = match child.lifecycle {
+        ChildLifecycle::Active => ("awake_running", "running"),
+        ChildLifecycle::Stopped => ("stopped", "blocked"),
+        ChildLifecycle::Archived => ("stopped", "terminal"),
+    };
+    json!({
+        "identity": {
+            "agent_id": child.agent,
+            "kind": Role::Child,
+            "visibility": Visibility::Private,
+            "ownership": Ownership::ParentSupervised,
+            "profile_preset": Preset::PrivateChild,
+            "status": "active",
+            "is_default_agent": false,
+            "parent_agent_id": parent,
+            "lineage_parent_agent_id": parent,
+            "delegated_from_task_id": task,
+        },
+        "status": status,
+        "pending": 0,
+        "active_task_count": 0,
+        "observability": {"phase": phase},
+        "task_id": task,
+        "lifecycle": child.lifecycle,
+        "workspace_mode": child.mode,
     })
 }
 
@@ -130,7 +246,7 @@ fn identity_view(identity: &Identity<'_>, setting: &Setting<'_>) -> Value {
         "visibility": identity.visibility,
         "ownership": identity.ownership,
         "profile_preset": identity.preset,
-        "status": "active",
+        "status": if identity.lifecycle == Lifecycle::Archived { "archived" } else { "active" },
         "is_default_agent": identity.id == setting.default_agent,
         "lineage_parent_agent_id": identity.lineage_parent,
     })
@@ -153,22 +269,30 @@ fn agent_state(state: &AgentState, posture: &Posture) -> Value {
     })
 }
 
-fn posture_of(
-    kind: PostureKind,
-    reason: &str,
-    evidence: &[EventSeq],
-    has_active_tasks: bool,
-    run: Option<RunId>,
-) -> Value {
-    json!({
-        "posture": kind.name(),
-        "reason": reason,
-        "evidence": evidence,
-        "run_id": run,
-        "has_active_tasks": has_active_tasks,
-        "has_weak_external_wait": false,
-        "timers_pending": 0,
-    })
+impl<'a> Standing<'a> {
+    fn of(state: &AgentState, posture: &'a Posture) -> Self {
+        Self {
+            kind: posture.kind,
+            reason: posture.reason,
+            evidence: &posture.evidence,
+            run: state.turns.current.as_ref().map(|turn| turn.run),
+            has_active_tasks: posture.has_active_tasks,
+            has_weak_external_wait: posture.has_weak_external_wait,
+            timers_pending: posture.timers_pending as u64,
+        }
+    }
+
+    fn shown(&self) -> Value {
+        json!({
+            "posture": self.kind.name(),
+            "reason": self.reason,
+            "evidence": self.evidence,
+            "run_id": self.run,
+            "has_active_tasks": self.has_active_tasks,
+            "has_weak_external_wait": self.has_weak_external_wait,
+            "timers_pending": self.timers_pending,
+        })
+    }
 }
 
 /// The older status word, from the posture.
@@ -185,11 +309,10 @@ fn status(lifecycle: Lifecycle, posture: PostureKind) -> &'static str {
 
 fn lifecycle(id: &AgentId, lifecycle: Lifecycle) -> Value {
     let resume = matches!(lifecycle, Lifecycle::Stopped | Lifecycle::Paused);
-    let stopped = lifecycle == Lifecycle::Stopped;
     let mut view = json!({
         "state": lifecycle.name(),
         "resume_required": resume,
-        "accepts_external_messages": !stopped,
+        "accepts_external_messages": lifecycle.admits(),
         "wake_requires_resume": resume,
     });
     if resume {
@@ -250,19 +373,43 @@ fn closure(state: &AgentState, posture: &Posture) -> Value {
     json!({"outcome": outcome, "runtime_posture": if awake { "awake" } else { "sleeping" }})
 }
 
-fn execution(setting: &Setting<'_>) -> Value {
+fn execution(state: &AgentState, setting: &Setting<'_>) -> Value {
+    let active = &state.workspaces.active;
+    let name = workspace_name(&active.workspace);
+    let root = active.execution_root.as_deref().unwrap_or(setting.home);
+    let attached = state.workspaces.attached.iter();
     json!({
         "profile": {
             "backend": "host_local",
             "process_execution_exposed": true,
             "allow_background_tasks": true,
-            "supports_managed_worktrees": false,
+            "supports_managed_worktrees": true,
         },
-        "workspace_anchor": setting.root,
-        "execution_root": setting.root,
-        "cwd": setting.root,
-        "attached_workspaces": [],
+        "workspace_id": name,
+        "workspace_anchor": anchor(state).unwrap_or(root),
+        "execution_root_id": format!("{}:{name}", active.projection),
+        "execution_root": root,
+        "projection_kind": active.projection,
+        "cwd": if active.cwd.is_empty() { root.into() } else { Path::new(root).join(&active.cwd) },
+        "attached_workspaces": attached.map(|(id, at)| json!([id, at.anchor])).collect::<Vec<_>>(),
     })
+}
+
+/// The folder of the active workspace; none for the agent's home.
+fn anchor(state: &AgentState) -> Option<&str> {
+    match &state.workspaces.active.workspace {
+        WorkspaceName::Attached(id) => state.workspaces.attached.get(id).map(|attached| attached.anchor.as_str()),
+        WorkspaceName::AgentHome => None,
+    }
+}
+
+fn workspace(state: &AgentState) -> Value {
+    let mut shown = view::workspace(state);
+    shown["attached_workspaces"] = shown["attached"].take();
+    if let Some(members) = shown.as_object_mut() {
+        members.remove("attached");
+    }
+    shown
 }
 
 fn last_turn(state: &AgentState) -> Value {

@@ -3,7 +3,11 @@
 //! The contract is the control-plane seed; required members and their types follow the shapes that its clients read.
 
 pub mod agent;
+pub mod diagnostic;
 pub mod event;
 pub mod message;
 pub mod problem;
 pub mod record;
+pub mod waiting;
+pub mod work;
+pub mod worktree;

@@ -74,8 +74,8 @@ impl From<&Rejection> for Problem {
 
 fn status(rejection: &Rejection) -> u16 {
     match rejection {
-        Rejection::UnknownAgent | Rejection::Unknown { .. } => 404,
-        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } | Rejection::NoCapability => 403,
+        Rejection::UnknownAgent | Rejection::Unknown { .. } | Rejection::NoCapability => 404,
+        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } => 403,
         Rejection::AgentExists
         | Rejection::AgentStopped
         | Rejection::StaleRun { .. }

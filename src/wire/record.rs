@@ -2,12 +2,14 @@
 
 use super::event::{content, message_body};
 use super::message::origin;
+use crate::events::call::ExecRequest;
 use crate::events::operator::BriefCreated;
 use crate::events::queue::{MessageEnqueued, MessageOutcome};
-use crate::events::task::{Exit, TaskCreateRequested, TaskExited, TaskStatus};
+use crate::events::task::{Caller, Exit, TaskEvent, TaskExited, TaskStatus, WorkspaceMode};
 use crate::events::turn::{Entry, TurnEntry};
 use crate::events::{Envelope, Event, TurnEvent};
-use crate::words::id::{AgentId, BriefId, RunId};
+use crate::fold::task::{Job, Task};
+use crate::words::id::{AgentId, BriefId, RunId, TaskId, WorkId};
 use crate::words::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -76,41 +78,99 @@ pub fn run_of(outcome: &MessageOutcome) -> Option<RunId> {
     }
 }
 
-/// A task; `status` is where it stands.
-pub fn task(
+/// A task that has not ended.
+pub fn open_task(agent: &AgentId, id: TaskId, task: &Task) -> Value {
+    let updated_at = task.attempt.map_or(task.requested_at, |attempt| attempt.at);
+    let detail = match &task.job {
+        Job::Command(request) => command_detail(request, task.caller.as_ref()),
+        Job::Child(child) => child_detail(&child.agent, child.mode),
+    };
+    let mut shown = task_view(agent, id, task.kind(), task.status(), (task.requested_at, updated_at));
+    shown["summary"] = json!(task.summary);
+    shown["work_item_id"] = json!(task.work);
+    shown["stopping"] = json!(task.stopping);
+    shown["inputs_waiting"] = json!(task.inputs.len());
+    shown["detail"] = detail;
+    if let Some(child) = task.child() {
+        shown["detail"]["child_lifecycle"] = json!(child.lifecycle);
+    }
+    shown
+}
+
+/// A task that has ended, told by its first and its last event.
+pub fn ended_task(agent: &AgentId, first: &Envelope, last: &Envelope) -> Option<Value> {
+    let Event::Task(begun) = &first.event else { return None };
+    let Event::Task(TaskEvent::Exited(exited)) = &last.event else { return None };
+    let (kind, summary, work, detail) = begun_as(begun)?;
+    let mut shown = task_view(agent, exited.task, kind, exited.status, (first.at, last.at));
+    shown["summary"] = json!(summary);
+    shown["work_item_id"] = json!(work);
+    shown["detail"] = detail;
+    end(&mut shown["detail"], exited);
+    Some(shown)
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other event begins a task")]
+fn begun_as(begun: &TaskEvent) -> Option<(&'static str, &str, Option<WorkId>, Value)> {
+    match begun {
+        TaskEvent::CreateRequested(task) => {
+            let detail = command_detail(&task.request, task.caller.as_ref());
+            Some(("command_task", &task.summary, task.work, detail))
+        }
+        TaskEvent::ChildSpawned(task) => {
+            Some(("child_agent_task", &task.summary, task.work, child_detail(&task.child, task.mode)))
+        }
+        _ => None,
+    }
+}
+
+fn task_view(
     agent: &AgentId,
-    task: &TaskCreateRequested,
-    (created_at, updated_at): (Timestamp, Timestamp),
+    id: TaskId,
+    kind: &str,
     status: TaskStatus,
-    exited: Option<&TaskExited>,
+    (created_at, updated_at): (Timestamp, Timestamp),
 ) -> Value {
-    let (exit_code, signal, failure) = exited.map_or((None, None, None), |exited| match &exited.exit {
-        Exit::Code(code) => (Some(*code), None, None),
-        Exit::Signal(signal) => (None, Some(*signal), None),
-        Exit::NotStarted(reason) => (None, None, Some(reason.as_str())),
-        Exit::Reported(_) => (None, None, None),
-        Exit::Lost => (None, None, Some("lost: it may or may not have taken effect")),
-    });
     json!({
-        "id": task.task,
+        "id": id,
         "agent_id": agent,
-        "kind": "command_task",
+        "kind": kind,
         "status": status,
         "created_at": created_at,
         "updated_at": updated_at,
-        "summary": task.summary,
-        "detail": {
-            "cmd": task.request.spec.cmd,
-            "workdir": task.request.spec.workdir,
-            "run_id": task.caller.as_ref().map(|caller| caller.run),
-            "exit_code": exit_code,
-            "signal": signal,
-            "failure": failure,
-            "output": exited.map(|exited| content(&exited.output.shown)),
-            "output_bytes": exited.map(|exited| exited.output.bytes),
-            "output_cut": exited.map(|exited| exited.output.cut),
-        },
     })
+}
+
+fn command_detail(request: &ExecRequest, caller: Option<&Caller>) -> Value {
+    json!({
+        "cmd": request.spec.cmd,
+        "workdir": request.spec.workdir,
+        "accepts_input": request.spec.accepts_input,
+        "run_id": caller.map(|caller| caller.run),
+        "exit_code": null,
+        "signal": null,
+        "failure": null,
+        "output": null,
+        "output_bytes": null,
+        "output_cut": null,
+    })
+}
+
+fn child_detail(child: &AgentId, mode: WorkspaceMode) -> Value {
+    json!({"child_agent_id": child, "workspace_mode": mode, "accepts_input": true, "failure": null, "output": null})
+}
+
+fn end(detail: &mut Value, exited: &TaskExited) {
+    match &exited.exit {
+        Exit::Code(code) => detail["exit_code"] = json!(code),
+        Exit::Signal(signal) => detail["signal"] = json!(signal),
+        Exit::NotStarted(reason) => detail["failure"] = json!(reason),
+        Exit::Lost => detail["failure"] = json!("lost: it may or may not have taken effect"),
+        Exit::Reported(_) => {}
+    }
+    detail["output"] = content(&exited.output.shown);
+    detail["output_bytes"] = json!(exited.output.bytes);
+    detail["output_cut"] = json!(exited.output.cut);
 }
 
 /// A transcript entry; none for an event that is none. `text` is as much of its text as is to be shown.

@@ -51,7 +51,8 @@ impl AgentId {
         &self.0
     }
 
-    fn has_child_form(&self) -> bool {
+    /// Whether only the runtime gives such an id: every private agent has one.
+    pub fn has_child_form(&self) -> bool {
         let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|c| c.is_ascii_digit());
         self.0.rsplit_once(".c").is_some_and(|(_, rest)| digits(rest))
     }

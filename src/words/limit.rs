@@ -208,8 +208,15 @@ pub const LINGER_MS: u64 = 5_000;
 
 /// A request body (wire).
 pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// The body of a callback (control-plane seed).
+pub const CALLBACK_BODY_BYTES_MAX: usize = 256 * 1024;
 /// How long a request body may take to arrive (wire, slow clients).
 pub const REQUEST_BODY_MS_MAX: u64 = 30_000;
+/// List entries that a filter looks at before it answers what it found so far.
+pub const AGENTS_LOOKED_AT_MAX: usize = 10_000;
+/// Bytes of a task's output when the caller does not say, and at most: what a model is shown.
+pub const OUTPUT_PAGE_BYTES_DEFAULT: u64 = SHOWN_TOKENS_DEFAULT as u64 * BYTES_PER_TOKEN;
+pub const OUTPUT_PAGE_BYTES_MAX: u64 = SHOWN_TOKENS_MAX as u64 * BYTES_PER_TOKEN;
 /// Entries of a page when the caller does not say, and at most (wire).
 pub const PAGE_DEFAULT: usize = 50;
 /// Entries of a page of agents when the caller does not say.
@@ -236,4 +243,5 @@ const _: () = assert!(
     CALLS_PER_ROUND_BYTES_MAX + CALLS_PER_ROUND_MAX * 2 * (CALL_NAME_BYTES_MAX + EXCERPT_BYTES_MAX) < EVENT_BYTES_MAX
 );
 const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
+const _: () = assert!(CALLBACK_BODY_BYTES_MAX < MESSAGE_BODY_BYTES_MAX);
 const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);

@@ -15,6 +15,22 @@ fn posts() -> Vec<(&'static str, Value)> {
         ("/control/agents/main/control", json!({"action": "start"})),
         ("/control/agents/main/current-run/abort", json!({"mode": "stop_after_abort"})),
         ("/control/agents/main/wake", json!({"reason": "x"})),
+        ("/control/agents/main/work-items", json!({"objective": "x", "trust": "trusted_operator"})),
+        ("/control/agents/main/work-items/work-1/update", json!({"objective": "x", "blocked_by": "x"})),
+        ("/control/agents/main/work-items/work-1/pick", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/work-items/work-1/complete", json!({"result_summary": "x"})),
+        ("/control/agents/main/tasks/task-1/input", json!({"text": "x"})),
+        ("/control/agents/main/tasks/task-1/stop", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/timers", json!({"duration_ms": 9, "summary": "x"})),
+        ("/control/agents/main/timers/timer-1/cancel", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/waits/wait-1/cancel", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/external-triggers", json!({"label": "x", "delivery_mode": "wake_hint"})),
+        ("/control/agents/main/external-triggers/trigger-1/revoke", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/messages/msg-1/drop", json!({"reason": "x"})),
+        ("/control/agents/main/workspace/attach", json!({"path": "/"})),
+        ("/control/agents/main/workspace/exit", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/workspace/detach", json!({"workspace_id": "ws-1"})),
+        ("/control/agents/main/archive", json!({"trust": "trusted_operator"})),
         ("/control/runtime/shutdown", json!({})),
     ]
 }
@@ -45,7 +61,7 @@ async fn a_body_that_is_not_json_is_malformed_and_one_of_another_shape_is_invali
         let unknown = ask.post(path, with(&body, "bogus", json!(1))).await;
         assert_eq!(unknown.refused(422, "invalid_field")["field"], "bogus", "{path}");
         for (name, value) in body.as_object().unwrap() {
-            for wrong in [json!(5), json!([]), json!({"a": 1}), json!(true)] {
+            for wrong in [json!(-5), json!([]), json!({"a": 1}), json!(true)] {
                 let told = ask.post(path, with(&body, name, wrong.clone())).await;
                 assert_eq!(told.refused(422, "invalid_field")["field"], *name, "{path} {wrong}");
             }
@@ -161,4 +177,73 @@ async fn control_bodies_are_checked_by_what_they_mean() {
     assert_eq!(field(ask.post("/enqueue", json!({"metadata": {"x": "y".repeat(20_000)}})).await), "metadata");
     assert_eq!(field(ask.post("/enqueue", json!({"correlation_id": "y".repeat(257)})).await), "correlation_id");
     assert_eq!(ask.get("/agents/main/ledger").await.ok()["events"], crate::daemon::BORN, "nothing was recorded");
+}
+
+#[tokio::test]
+async fn what_a_write_may_not_say_is_refused_by_name() {
+    let daemon = Home::new().serve();
+    let ask = Ask::new(&daemon);
+    let long = "x".repeat(300 * 1024);
+    for (path, body, status, code, field) in [
+        ("work-items", json!({}), 422, "invalid_field", "objective"),
+        ("work-items", json!({"objective": "  "}), 422, "invalid_field", "objective"),
+        ("work-items", json!({"objective": 7}), 422, "invalid_field", "objective"),
+        ("work-items", json!({"objective": "x", "plan": "y"}), 422, "invalid_field", "plan"),
+        ("work-items", json!({"objective": "x", "trust": "boss"}), 422, "invalid_field", "trust"),
+        ("work-items", json!({"objective": long}), 422, "invalid_field", "objective"),
+        ("work-items/work-1/update", json!({"plan": long}), 422, "invalid_field", "plan"),
+        ("work-items/work-1/update", json!({"plan_status": "done"}), 422, "invalid_field", "plan_status"),
+        ("work-items/work-1/update", json!({"recheck_after_ms": 5}), 422, "invalid_field", "recheck_after_ms"),
+        ("work-items/work-1/update", json!({"depends_on": ["x"]}), 422, "invalid_field", "depends_on[0]"),
+        ("work-items/work-1/update", json!({"depends_on": ["work-9"]}), 422, "invalid_field", "depends_on"),
+        ("work-items/work-1/update", json!({"depends_on": ["work-1"]}), 422, "invalid_field", "depends_on"),
+        ("work-items/work-1/update", json!({"todo_list": [{"text": "a"}]}), 422, "invalid_field", "todo_list[0]"),
+        (
+            "work-items/work-1/update",
+            json!({"todo_list": [{"text": "a", "status": "?"}]}),
+            422,
+            "invalid_field",
+            "todo_list",
+        ),
+        ("work-items/work-9/update", json!({"plan": "x"}), 404, "not_found", ""),
+        ("work-items/9/pick", json!({}), 404, "not_found", ""),
+        ("work-items/work-9/complete", json!({}), 404, "not_found", ""),
+        ("tasks/task-9/stop", json!({}), 404, "not_found", ""),
+        ("tasks/x/stop", json!({}), 404, "not_found", ""),
+        ("tasks/task-9/input", json!({"text": "x"}), 404, "not_found", ""),
+        ("tasks/task-9/input", json!({}), 422, "invalid_field", "text"),
+        ("timers", json!({}), 422, "invalid_field", "duration_ms"),
+        ("timers", json!({"duration_ms": 0}), 422, "invalid_field", "duration_ms"),
+        ("timers", json!({"duration_ms": -1}), 422, "invalid_field", "duration_ms"),
+        ("timers", json!({"duration_ms": u64::MAX}), 422, "invalid_field", "duration_ms"),
+        ("timers", json!({"duration_ms": 9, "interval_ms": 9}), 422, "invalid_field", "interval_ms"),
+        ("timers", json!({"duration_ms": 9, "summary": long}), 422, "invalid_field", "summary"),
+        ("timers/timer-9/cancel", json!({}), 404, "not_found", ""),
+        ("waits/wait-9/cancel", json!({}), 404, "not_found", ""),
+        ("waits/wait-9/cancel", json!({"force": true}), 422, "invalid_field", "force"),
+        ("external-triggers", json!({}), 422, "invalid_field", "label"),
+        ("external-triggers", json!({"label": " "}), 422, "invalid_field", "label"),
+        ("external-triggers", json!({"label": "x", "delivery_mode": "fax"}), 422, "invalid_field", "delivery_mode"),
+        ("external-triggers", json!({"label": "x", "work_item_id": "work-9"}), 422, "invalid_field", "work_item_id"),
+        ("external-triggers/trigger-9/revoke", json!({}), 404, "not_found", ""),
+        ("messages/msg-9/drop", json!({}), 409, "message_not_waiting", ""),
+        ("messages/9/drop", json!({}), 404, "message_not_found", ""),
+        ("workspace/attach", json!({}), 422, "invalid_field", "path"),
+        ("workspace/attach", json!({"path": "/no/such/folder"}), 400, "invalid_path", ""),
+        ("workspace/attach", json!({"path": "/etc/hostname"}), 400, "invalid_path", ""),
+        ("workspace/attach", json!({"path": "workspace"}), 400, "invalid_path", ""),
+        ("workspace/attach", json!({"path": "/a\u{0}b"}), 400, "invalid_path", ""),
+        ("workspace/detach", json!({"workspace_id": "ws-9"}), 404, "not_found", ""),
+        ("workspace/detach", json!({"workspace_id": "x"}), 404, "not_found", ""),
+        ("workspace/detach", json!({"workspace_id": "ws-1"}), 422, "invalid_field", "workspace_id"),
+        ("workspace/detach", json!({"workspace_id": "agent_home"}), 422, "invalid_field", "workspace_id"),
+        ("archive", json!({"now": true}), 422, "invalid_field", "now"),
+    ] {
+        if path == "work-items/work-1/update" && ask.get("/agents/main/work-items/work-1").await.status == 404 {
+            ask.post("/control/agents/main/work-items", json!({"objective": "there"})).await.ok();
+        }
+        let problem = ask.post(&format!("/control/agents/main/{path}"), &body).await.refused(status, code);
+        assert_eq!(problem["field"].as_str().unwrap_or_default(), field, "{path} {body:.80}: {problem}");
+    }
+    assert!(daemon.is_whole("main").await);
 }

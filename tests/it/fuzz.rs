@@ -56,6 +56,22 @@ impl Dice {
             "template",
             "title",
             "attachments",
+            "objective",
+            "plan",
+            "todo_list",
+            "status",
+            "depends_on",
+            "blocked_by",
+            "recheck_after_ms",
+            "result_summary",
+            "duration_ms",
+            "interval_ms",
+            "summary",
+            "label",
+            "delivery_mode",
+            "work_item_id",
+            "path",
+            "workspace_id",
         ];
         const WORDS: &[&str] = &[
             "text",
@@ -74,6 +90,11 @@ impl Dice {
             "\u{10FFFF}",
             "trusted_operator",
             "run-1",
+            "work-1",
+            "ws-1",
+            "enqueue_message",
+            "/",
+            "in_progress",
         ];
         match self.roll(if depth == 0 { 5 } else { 7 }) {
             0 => Value::Null,
@@ -111,20 +132,67 @@ impl Dice {
             "/control/agents/ID/current-run/abort",
             "/control/agents/ID/wake",
             "/control/runtime/status",
+            "/agents",
+            "/agents/ID/diagnostics",
+            "/agents/ID/worktree-summary",
+            "/agents/ID/KIND",
+            "/agents/ID/KIND/RID",
+            "/agents/ID/tasks/RID/output",
+            "/control/agents/ID/KIND",
+            "/control/agents/ID/KIND/RID/VERB",
+            "/control/agents/ID/messages/MID/drop",
+            "/control/agents/ID/workspace/attach",
+            "/control/agents/ID/workspace/exit",
+            "/control/agents/ID/workspace/detach",
+            "/control/agents/gone/archive",
+            "/callbacks/wake/RID",
+            "/callbacks/enqueue/RID",
+            "/webhooks/generic/ID",
         ];
+        const KINDS: &[&str] = &["work-items", "tasks", "timers", "waits", "external-triggers"];
+        const VERBS: &[&str] = &["update", "pick", "complete", "input", "stop", "cancel", "revoke", "drop"];
         let id = if self.roll(4) == 0 { self.encoded() } else { self.of(&["main", "other", "x"]).to_owned() };
         let message = if self.roll(2) == 0 { self.encoded() } else { format!("msg-{}", self.roll(20)) };
-        let mut path = self.of(PATHS).replace("MID", &message).replace("ID", &id);
+        let record = if self.roll(3) == 0 {
+            self.encoded()
+        } else {
+            format!("{}-{}", self.of(&["work", "task", "timer", "wait", "trigger"]), self.roll(5))
+        };
+        let path = self.of(PATHS).replace("MID", &message).replace("RID", &record).replace("ID", &id);
+        let mut path = path.replace("KIND", self.of(KINDS)).replace("VERB", self.of(VERBS));
         for index in 0..self.roll(3) {
             let name = if self.roll(3) == 0 {
                 self.encoded()
             } else {
-                self.of(&["limit", "after_seq", "before_seq", "order", "projection", "cursor"]).to_owned()
+                self.of(&[
+                    "limit",
+                    "after_seq",
+                    "before_seq",
+                    "order",
+                    "projection",
+                    "cursor",
+                    "posture",
+                    "offset",
+                    "limit_bytes",
+                ])
+                .to_owned()
             };
             let value = if self.roll(2) == 0 {
                 self.encoded()
             } else {
-                self.of(&["0", "1", "7", "asc", "operator", "local_debug", "18446744073709551615"]).to_owned()
+                self.of(&[
+                    "0",
+                    "1",
+                    "7",
+                    "asc",
+                    "operator",
+                    "local_debug",
+                    "idle",
+                    "open-2",
+                    "ended-2",
+                    "18446744073709551615",
+                ])
+                .to_owned()
             };
             path.push_str(&format!("{}{name}={value}", if index == 0 { '?' } else { '&' }));
         }

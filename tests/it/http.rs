@@ -155,6 +155,37 @@ const RUNTIME: &[(&str, Kind)] = &[
     ("runtime_surface.model_default", Text),
 ];
 
+const WORK: &[(&str, Kind)] = &[
+    ("id", Text),
+    ("agent_id", Text),
+    ("objective", Text),
+    ("state", Text),
+    ("plan_status", Text),
+    ("created_at", Text),
+    ("updated_at", Text),
+    ("revision", Number),
+    ("todo_list", Array),
+];
+const TIMER: &[(&str, Kind)] = &[
+    ("id", Text),
+    ("agent_id", Text),
+    ("created_at", Text),
+    ("duration_ms", Number),
+    ("repeat", Bool),
+    ("status", Text),
+    ("fire_count", Number),
+    ("next_fire_at", Text),
+];
+const TRIGGER: &[(&str, Kind)] = &[
+    ("external_trigger_id", Text),
+    ("target_agent_id", Text),
+    ("scope", Text),
+    ("delivery_mode", Text),
+    ("status", Text),
+    ("delivery_count", Number),
+    ("created_at", Text),
+];
+
 fn read(path: &'static str, members: &'static [(&'static str, Kind)]) -> Route {
     Route { method: "GET", path, body: Value::Null, members }
 }
@@ -233,6 +264,59 @@ fn routes() -> Vec<Route> {
             json!({"reason": "look"}),
             &[("ok", True), ("agent_id", Text), ("disposition", Text)],
         ),
+        write("/webhooks/generic/main", json!({"event": "ci-complete"}), SENT),
+        write("/control/agents/main/work-items", json!({"objective": "Fix the build"}), WORK),
+        write(
+            "/control/agents/main/work-items/work-1/update",
+            json!({"plan": "look first"}),
+            &[("ok", True), ("agent_id", Text), ("work_item_id", Text)],
+        ),
+        write("/control/agents/main/work-items/work-1/pick", json!({}), &[("ok", True), ("work_item_id", Text)]),
+        read("/agents/main/work-items", &[("[].id", Text), ("[].objective", Text), ("[].state", Text)]),
+        read("/agents/main/work-items/work-1", WORK),
+        write("/control/agents/main/work-items/work-1/complete", json!({}), &[("ok", True), ("work_item_id", Text)]),
+        write("/control/agents/main/timers", json!({"duration_ms": 3_600_000, "summary": "reminder"}), TIMER),
+        read("/agents/main/timers", &[("[].id", Text), ("[].next_fire_at", Text)]),
+        read("/agents/main/timers/timer-1", TIMER),
+        write("/control/agents/main/timers/timer-1/cancel", json!({}), &[("ok", True), ("timer_id", Text)]),
+        write("/control/agents/main/external-triggers", json!({"label": "ci"}), TRIGGER),
+        read("/agents/main/external-triggers", &[("[].external_trigger_id", Text), ("[].status", Text)]),
+        read("/agents/main/external-triggers/trigger-1", TRIGGER),
+        write(
+            "/control/agents/main/external-triggers/trigger-1/revoke",
+            json!({}),
+            &[("ok", True), ("external_trigger_id", Text)],
+        ),
+        write(
+            "/control/agents/main/workspace/attach",
+            json!({"path": "/"}),
+            &[("ok", True), ("agent_id", Text), ("workspace_id", Text), ("workspace_anchor", Text)],
+        ),
+        write("/control/agents/main/workspace/exit", json!({}), &[("ok", True), ("agent_id", Text)]),
+        write(
+            "/control/agents/main/workspace/detach",
+            json!({"workspace_id": "ws-2"}),
+            &[("ok", True), ("agent_id", Text), ("workspace_id", Text)],
+        ),
+        read("/agents", ENTRY),
+        read("/agents/main/waits", &[]),
+        read(
+            "/agents/main/tasks/task-1",
+            &[("id", Text), ("agent_id", Text), ("kind", Text), ("status", Text), ("created_at", Text)],
+        ),
+        read(
+            "/agents/main/tasks/task-1/output",
+            &[
+                ("task_id", Text),
+                ("output", Text),
+                ("offset", Number),
+                ("next_offset", Number),
+                ("output_bytes", Number),
+            ],
+        ),
+        read("/agents/main/diagnostics", &[("agent_id", Text), ("posture", Text), ("diagnostics", Array)]),
+        read("/agents/main/worktree-summary", &[("agent_id", Text), ("summary", Text), ("worktrees", Array)]),
+        write("/control/agents/other/archive", json!({}), &[("ok", True), ("agent_id", Text), ("lifecycle", Text)]),
         write(
             "/control/runtime/shutdown",
             Value::Null,
@@ -392,6 +476,11 @@ async fn a_query_that_a_route_does_not_know_is_malformed() {
         ("/agents/list", &["limit"][..]),
         ("/agents/main/briefs", &["limit"]),
         ("/agents/main/tasks", &["limit"]),
+        ("/agents", &["limit"]),
+        ("/agents/main/work-items", &["limit"]),
+        ("/agents/main/timers", &["limit"]),
+        ("/agents/main/waits", &["limit"]),
+        ("/agents/main/external-triggers", &["limit"]),
         ("/agents/main/transcript", &["limit"]),
         ("/agents/main/events", &["limit", "after_seq", "before_seq"]),
         ("/agents/main/events/stream", &["limit", "after_seq"]),
@@ -412,6 +501,15 @@ async fn a_query_that_a_route_does_not_know_is_malformed() {
         ask.get(&format!("/agents/main/events?{query}")).await.refused(400, "invalid_query");
     }
     ask.get("/agents/list?cursor=a%2Fb").await.refused(400, "invalid_cursor");
+    for cursor in ["", "7", "open-", "ended-x", "open--1", "shut-3", "ended-18446744073709551616"] {
+        ask.get(&format!("/agents/main/tasks?cursor={cursor}")).await.refused(400, "invalid_cursor");
+    }
+    for query in ["posture=busy", "posture=", "posture=Idle", "posture=idle&posture=idle"] {
+        ask.get(&format!("/agents?{query}")).await.refused(400, "invalid_query");
+    }
+    for query in ["offset=-1", "limit_bytes=x", "limit=1"] {
+        ask.get(&format!("/agents/main/tasks/task-1/output?{query}")).await.refused(400, "invalid_query");
+    }
     ask.get("/agents/list?cursor=zzz").await.ok();
 }
 

@@ -11,10 +11,12 @@
 )]
 
 mod abort;
+mod archive;
 mod ask;
 mod asked;
 mod auth;
 mod body;
+mod callbacks;
 mod cli;
 mod codec;
 mod context;
@@ -42,6 +44,7 @@ mod orphan;
 mod pinned;
 mod posture;
 mod posture_table;
+mod private;
 mod process;
 mod projection;
 mod property;
@@ -63,9 +66,13 @@ mod task;
 mod task_end;
 mod task_input;
 mod task_output;
+mod tasks_http;
 mod tidy;
-mod trigger;
 mod tool_refusal;
+mod trigger;
 mod unbegun;
+mod waits;
 mod walk;
+mod work_items;
+mod workspaces;
 mod world;

@@ -15,7 +15,7 @@ mod file;
 mod git;
 pub(super) mod guidance;
 pub(super) mod input;
-mod output;
+pub(super) mod output;
 pub(super) mod outside;
 pub(super) mod prompt;
 mod record;

@@ -61,7 +61,8 @@ impl OutsideCall {
         match self.action {
             Action::Look(ref view) => self.look(shared, view),
             Action::TaskOutput { task, offset, shown_tokens, .. } => {
-                output::page(shared, &self.state, task, offset.unwrap_or(0), shown_tokens).await
+                let handle = Handle { shared: shared.clone() };
+                output::page(&handle, &self.state, task, offset.unwrap_or(0), shown_tokens).await
             }
             Action::ReadFile { path, first_line, lines_max } => {
                 in_files(move || {

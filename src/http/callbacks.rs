@@ -1,0 +1,103 @@
+//! The ways in for those who are given no token: capabilities, and webhooks.
+
+use super::Shared;
+use super::extract::{Public, Raw, not_json};
+use super::messages::{take_in, unexpected};
+use super::reply::{Failure, Reply};
+use crate::decide::queue::NewMessage;
+use crate::decide::trigger::NewCallback;
+use crate::decide::waiting::WaitingCommand;
+use crate::decide::{Rejection, Request};
+use crate::events::Cause;
+use crate::events::agent::Answer;
+use crate::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
+use crate::events::waiting::DeliveryMode;
+use crate::wire::waiting::delivery_mode;
+use crate::words::content::Content;
+use crate::words::hash::Hash;
+use crate::words::limit::{CALLBACK_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::json;
+
+type CallbackBody = Raw<CALLBACK_BODY_BYTES_MAX>;
+type WebhookBody = Raw<REQUEST_BODY_BYTES_MAX>;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/callbacks/wake/{token}", post(wake))
+        .route("/callbacks/enqueue/{token}", post(enqueue))
+        .route("/webhooks/generic/{id}", post(webhook))
+}
+
+async fn wake(State(app): State<Shared>, token: Result<Path<String>, NoToken>, body: CallbackBody) -> Reply {
+    deliver(&app, DeliveryMode::Wake, token, body).await
+}
+
+async fn enqueue(State(app): State<Shared>, token: Result<Path<String>, NoToken>, body: CallbackBody) -> Reply {
+    deliver(&app, DeliveryMode::Enqueue, token, body).await
+}
+
+type NoToken = axum::extract::rejection::PathRejection;
+
+/// Whatever is wrong with a token, it is answered alike, after the same look for its hash: whether it ever opened
+/// anything is not told.
+async fn deliver(app: &Shared, mode: DeliveryMode, token: Result<Path<String>, NoToken>, body: CallbackBody) -> Reply {
+    let (body_type, text) = read(&body)?;
+    let token_hash = Hash::of(token.map(|Path(token)| token).unwrap_or_default().as_bytes());
+    let agent = app.handle.holder(token_hash).await?.ok_or(Rejection::NoCapability)?;
+    let (body_content, blob) = Content::new(text);
+    let command = WaitingCommand::Callback(NewCallback { token_hash, mode, body_type, body: body_content });
+    let request = Request { command: command.into(), cause: Cause::External, key: body.key };
+    // A hint is told of in its tick; only a message holds its whole body.
+    let blobs = blob.into_iter().filter(|_| mode == DeliveryMode::Enqueue).collect();
+    let answer = app.handle.submit(&agent, request, blobs).await?;
+    let told = match (mode, &answer) {
+        (DeliveryMode::Wake, Answer::Woken { disposition, message }) => Some((disposition.name(), *message)),
+        (DeliveryMode::Enqueue, Answer::Message(message)) => Some(("enqueued", *message)),
+        (DeliveryMode::Wake | DeliveryMode::Enqueue, _) => None,
+    };
+    let (disposition, message) = told.ok_or_else(|| unexpected(&answer))?;
+    Ok(Json(json!({
+        "ok": true,
+        "agent_id": agent,
+        "delivery_mode": delivery_mode(mode),
+        "disposition": disposition,
+        "message_id": message,
+    })))
+}
+
+/// JSON that is said to be such, or else text.
+fn read(body: &CallbackBody) -> Result<(BodyType, String), Failure> {
+    if body.is_json() && !body.bytes.is_empty() {
+        return Ok((BodyType::Json, body.json()?));
+    }
+    let text = std::str::from_utf8(&body.bytes).map_err(|_| {
+        let detail = "the body must be JSON, sent as application/json, or text";
+        Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    })?;
+    Ok((BodyType::Text, text.to_owned()))
+}
+
+async fn webhook(State(app): State<Shared>, Public(id): Public, body: WebhookBody) -> Reply {
+    if !body.is_json() {
+        return Err(not_json());
+    }
+    let (content, blob) = Content::new(body.json()?);
+    let new = NewMessage {
+        kind: MessageKind::WebhookEvent,
+        lane: None,
+        origin: Origin::Webhook { source: "generic_webhook".into(), event_type: None },
+        surface: Surface::HttpWebhook,
+        admission: Admission::PublicUnauthenticated,
+        body_type: BodyType::Json,
+        body: content,
+        metadata: None,
+        correlation_id: None,
+        causation_id: None,
+        provided_trust: None,
+    };
+    take_in(&app, &id, new, blob, Cause::External, body.key).await
+}

@@ -1,0 +1,111 @@
+//! Tasks over HTTP: commands and children, their output, their input, their end.
+
+use crate::ask::Ask;
+use crate::daemon::{Daemon, Home, PATIENCE};
+use serde_json::{Value, json};
+
+/// An agent whose first call is `tool`.
+fn calling(tool: &str, arguments: &Value) -> Home {
+    let call = json!({"tool": tool, "arguments": arguments});
+    Home::new().scripted(&json!({"rounds": [{"calls": [call]}], "default": {"text": "noted"}}))
+}
+
+/// Waits until a command that runs has been heard to say all of `text`: what it writes is taken up as it comes.
+async fn said(ask: &Ask, text: &str) -> Value {
+    let heard = async {
+        loop {
+            let page = ask.get("/agents/main/tasks/task-1/output").await.ok();
+            if page["output"] == text {
+                return page;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, heard).await.expect("it is heard in time")
+}
+
+async fn exited(daemon: &Daemon) {
+    daemon.wait_for("main", "task_exited").await;
+}
+
+#[tokio::test]
+async fn a_commands_output_is_read_page_by_page_while_it_runs_and_after() {
+    let cmd = "echo one; echo two > said; echo three; read go < go; echo four";
+    let home = calling("ExecCommand", &json!({"cmd": cmd, "yield_time_ms": 0, "summary": "count"}));
+    let gate = home.gate("go");
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    daemon.prompt("main", "start").await;
+    daemon.wait_for("main", "task_promoted").await;
+    let running = ask.get("/agents/main/tasks/task-1").await.ok();
+    assert_eq!((&running["kind"], &running["status"]), (&json!("command_task"), &json!("running")));
+    assert_eq!((&running["summary"], &running["detail"]["cmd"]), (&json!("count"), &json!(cmd)));
+    assert_eq!(said(&ask, "one\nthree\n").await["status"], "running");
+    let page = ask.get("/agents/main/tasks/task-1/output?offset=4&limit_bytes=3").await.ok();
+    assert_eq!((&page["output"], &page["next_offset"], &page["truncated"]), (&json!("thr"), &json!(7), &json!(true)));
+
+    gate.open();
+    exited(&daemon).await;
+    let ended = ask.get("/agents/main/tasks/task-1").await.ok();
+    assert_eq!((&ended["status"], &ended["detail"]["exit_code"]), (&json!("completed"), &json!(0)));
+    let page = ask.get("/agents/main/tasks/task-1/output?offset=4").await.ok();
+    assert_eq!((&page["status"], &page["output"]), (&json!("completed"), &json!("three\nfour\n")));
+    let past = ask.get("/agents/main/tasks/task-1/output?offset=18446744073709551615").await.ok();
+    assert_eq!((&past["output"], &past["offset"], &past["truncated"]), (&json!(""), &json!(15), &json!(false)));
+    ask.get("/agents/main/tasks/task-2/output").await.refused(404, "not_found");
+    ask.get("/agents/main/tasks/7/output").await.refused(404, "not_found");
+    ask.post("/control/agents/main/tasks/task-1/stop", "").await.refused(409, "has_ended");
+}
+
+#[tokio::test]
+async fn a_command_is_given_input_and_stopped() {
+    let arguments = json!({"cmd": "read line; echo got $line; sleep 600", "yield_time_ms": 0,
+        "accepts_input": true});
+    let home = calling("ExecCommand", &arguments);
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    daemon.prompt("main", "start").await;
+    daemon.wait_for("main", "task_promoted").await;
+    let body = json!({"text": "a word\n"});
+    ask.post_as("k", "/control/agents/main/tasks/task-1/input", &body).await.ok();
+    ask.post_as("k", "/control/agents/main/tasks/task-1/input", &body).await.ok();
+    said(&ask, "got a word\n").await;
+    ask.post("/control/agents/main/tasks/task-1/input", json!({"text": ""})).await.refused(422, "invalid_field");
+    ask.post("/control/agents/main/tasks/task-1/stop", "").await.ok();
+    exited(&daemon).await;
+    let ended = ask.get("/agents/main/tasks/task-1").await.ok();
+    assert_eq!(ended["status"], "cancelled", "{ended}");
+    let inputs = daemon.events("main").await.iter().filter(|event| event["type"] == "task_input_requested").count();
+    assert_eq!(inputs, 1, "the same key gives it once");
+}
+
+#[tokio::test]
+async fn a_child_is_a_task_of_its_parent_until_it_has_reported() {
+    let home = Home::new();
+    let gate = home.gate("go");
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    daemon.prompt("main", "spawn: look around\n  $ read go < go\n  say: all is well\nwait task").await;
+    daemon.wait_for("main", "task_child_spawned").await;
+    let tasks = ask.get("/agents/main/tasks").await.ok();
+    let task = &tasks[0];
+    assert_eq!((&task["kind"], &task["status"]), (&json!("child_agent_task"), &json!("running")));
+    assert!(task["summary"].as_str().unwrap().starts_with("look around"), "{task}");
+    assert_eq!(
+        (&task["detail"]["child_agent_id"], &task["detail"]["child_lifecycle"]),
+        (&json!("main.c1"), &json!("active"))
+    );
+    let state = ask.get("/agents/main/state").await.ok();
+    assert_eq!(state["tasks"], tasks);
+    let child = &state["agent"]["active_children"][0];
+    assert_eq!((&child["identity"]["agent_id"], &child["task_id"]), (&json!("main.c1"), &json!("task-1")));
+
+    daemon.wait_for("main.c1", "task_started").await;
+    gate.open();
+    exited(&daemon).await;
+    let ended = ask.get("/agents/main/tasks/task-1").await.ok();
+    assert_eq!((&ended["kind"], &ended["status"]), (&json!("child_agent_task"), &json!("completed")));
+    assert_eq!((&ended["summary"], &ended["detail"]["child_agent_id"]), (&task["summary"], &json!("main.c1")));
+    let output = ask.get("/agents/main/tasks/task-1/output").await.ok();
+    assert!(output["output"].as_str().unwrap().contains("all is well"), "{output}");
+    assert_eq!(ask.get("/agents/main/tasks").await.ok(), json!([ended]));
+}
