@@ -1,8 +1,9 @@
 //! `holon agent …`, `holon prompt`, `holon status`.
 
-use super::{Globals, Outcome, print};
+use super::{Failure, Globals, Outcome, print};
 use crate::client::Client;
 use crate::words::id::AgentId;
+use crate::words::limit::PAGE_DEFAULT;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -11,6 +12,32 @@ pub(super) struct AgentArg {
     /// The agent; the default agent when not given.
     #[arg(long, value_name = "ID", value_parser = AgentId::parse)]
     agent: Option<AgentId>,
+}
+
+/// How much of a list is shown.
+#[derive(Args)]
+pub(super) struct ListArgs {
+    /// The newest ones, as many as this.
+    #[arg(long, default_value_t = PAGE_DEFAULT, value_name = "N")]
+    limit: usize,
+    #[command(flatten)]
+    agent: AgentArg,
+}
+
+impl AgentArg {
+    /// The agent that is meant.
+    pub(super) async fn id(&self, client: &Client) -> Result<String, Failure> {
+        named(client, self.agent.as_ref()).await
+    }
+}
+
+impl ListArgs {
+    /// The first page of what the agent has at `path`.
+    pub(super) async fn page(&self, client: &Client, path: &str) -> Result<Vec<Value>, Failure> {
+        let id = self.agent.id(client).await?;
+        let page = client.get(&format!("/agents/{id}/{path}?limit={}", self.limit)).await?;
+        Ok(page.as_array().cloned().unwrap_or_default())
+    }
 }
 
 #[derive(Args)]
@@ -39,6 +66,11 @@ pub(super) enum AgentVerb {
         #[arg(value_parser = AgentId::parse)]
         id: Option<AgentId>,
     },
+    /// End an agent for good: what is open is ended, what it did can still be read.
+    Archive {
+        #[arg(value_parser = AgentId::parse)]
+        id: AgentId,
+    },
     /// Abort the run that is under way.
     Abort {
         #[arg(value_parser = AgentId::parse)]
@@ -58,10 +90,15 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
         AgentVerb::List => list(globals, &client).await,
         AgentVerb::Create { id } => {
             let record = client.post(&format!("/control/agents/{id}/create"), &json!({})).await?;
-            done(globals, &record, &format!("{id} is there"))
+            print::done(globals.json, &record, &format!("{id} is there"))
         }
         AgentVerb::Start { id } => control(globals, &client, id.as_ref(), "start").await,
         AgentVerb::Stop { id } => control(globals, &client, id.as_ref(), "stop").await,
+        AgentVerb::Archive { id } => {
+            let answer = client.post(&format!("/control/agents/{id}/archive"), &json!({})).await?;
+            let text = format!("{id} is {}", print::text(&answer["lifecycle"]));
+            print::done(globals.json, &answer, &text)
+        }
         AgentVerb::Abort { id, run_id, idle } => {
             let id = named(&client, id.as_ref()).await?;
             let mode = if *idle { "idle_after_abort" } else { "stop_after_abort" };
@@ -71,17 +108,13 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
             }
             let answer = client.post(&format!("/control/agents/{id}/current-run/abort"), &body).await?;
             let text = format!("{} of {id} is aborted", print::text(&answer["run_id"]));
-            done(globals, &answer, &text)
+            print::done(globals.json, &answer, &text)
         }
     }
 }
 
 async fn list(globals: &Globals, client: &Client) -> Outcome {
     let agents = client.list("/agents/list").await?;
-    if globals.json {
-        print::json(&Value::Array(agents));
-        return Ok(());
-    }
     let row = |agent: &Value| {
         vec![
             print::text(&agent["identity"]["agent_id"]),
@@ -91,29 +124,27 @@ async fn list(globals: &Globals, client: &Client) -> Outcome {
             print::text(&agent["current_run_id"]),
         ]
     };
-    let rows: Vec<_> = agents.iter().map(row).collect();
-    print::table(&["AGENT", "POSTURE", "REASON", "PENDING", "RUN"], &rows);
-    Ok(())
+    print::list(globals.json, agents, &["AGENT", "POSTURE", "REASON", "PENDING", "RUN"], row)
 }
 
 async fn control(globals: &Globals, client: &Client, id: Option<&AgentId>, action: &str) -> Outcome {
     let id = named(client, id).await?;
     let answer = client.post(&format!("/control/agents/{id}/control"), &json!({"action": action})).await?;
     let word = if action == "start" { "started" } else { "stopped" };
-    done(globals, &answer, &format!("{id} is {word}"))
+    print::done(globals.json, &answer, &format!("{id} is {word}"))
 }
 
 pub(super) async fn prompt(globals: &Globals, args: &PromptArgs) -> Outcome {
     let client = globals.client()?;
-    let id = named(&client, args.agent.agent.as_ref()).await?;
+    let id = args.agent.id(&client).await?;
     let answer = client.post(&format!("/control/agents/{id}/prompt"), &json!({"text": args.text})).await?;
     let text = format!("{} of {id} waits", print::text(&answer["message_id"]));
-    done(globals, &answer, &text)
+    print::done(globals.json, &answer, &text)
 }
 
 pub(super) async fn status(globals: &Globals, args: &AgentArg) -> Outcome {
     let client = globals.client()?;
-    let id = named(&client, args.agent.as_ref()).await?;
+    let id = args.id(&client).await?;
     let summary = client.get(&format!("/agents/{id}/status")).await?;
     if globals.json {
         print::json(&summary);
@@ -139,18 +170,9 @@ pub(super) async fn status(globals: &Globals, args: &AgentArg) -> Outcome {
 }
 
 /// The agent that is meant.
-pub(super) async fn named(client: &Client, id: Option<&AgentId>) -> Result<String, super::Failure> {
+pub(super) async fn named(client: &Client, id: Option<&AgentId>) -> Result<String, Failure> {
     match id {
         Some(id) => Ok(id.to_string()),
         None => Ok(print::text(&client.get("/").await?["default_agent"])),
     }
-}
-
-fn done(globals: &Globals, answer: &Value, text: &str) -> Outcome {
-    if globals.json {
-        print::json(answer);
-    } else {
-        print::data(text);
-    }
-    Ok(())
 }

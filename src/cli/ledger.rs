@@ -14,9 +14,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Agents asked of a server at a time.
-const AGENTS_PAGE: usize = 1_000;
-
 #[derive(Subcommand)]
 pub(super) enum LedgerVerb {
     /// Prove every ledger whole, or name the agent and the event of the damage.
@@ -72,17 +69,10 @@ async fn asked(client: &Client, only: Option<&AgentId>, path: &str) -> Result<Ve
     Ok(answers)
 }
 
+/// Every agent that has a ledger.
 async fn listed(client: &Client) -> Result<Vec<String>, Failure> {
-    let mut agents: Vec<String> = Vec::new();
-    loop {
-        let cursor = agents.last().map(|last| format!("&cursor={last}")).unwrap_or_default();
-        let page = client.get(&format!("/agents/list?limit={AGENTS_PAGE}{cursor}")).await?;
-        let page = page.as_array().map(Vec::as_slice).unwrap_or_default();
-        agents.extend(page.iter().map(|agent| print::text(&agent["identity"]["agent_id"])));
-        if page.len() < AGENTS_PAGE {
-            return Ok(agents);
-        }
-    }
+    let ledgers = client.list("/ledgers").await?;
+    Ok(ledgers.iter().map(|ledger| print::text(&ledger["agent_id"])).collect())
 }
 
 async fn verified(source: &Source, only: Option<&AgentId>) -> Result<Value, Failure> {

@@ -10,6 +10,10 @@ mod ledger;
 mod print;
 mod run;
 mod serve;
+mod task;
+mod waiting;
+mod work;
+mod workspace;
 
 use crate::client::{Address, Client, ClientError};
 use crate::ledger::home::HomeError;
@@ -60,9 +64,27 @@ enum Verb {
     Status(agent::AgentArg),
     /// The events of an agent.
     Events(events::EventsArgs),
-    /// Agents: list, create, start, stop, abort.
+    /// Agents: list, create, start, stop, abort, archive.
     #[command(subcommand)]
     Agent(agent::AgentVerb),
+    /// Work items: list, show, create, update, pick, complete.
+    #[command(subcommand)]
+    Work(work::WorkVerb),
+    /// Tasks: list, show, output, input, stop.
+    #[command(subcommand)]
+    Task(task::TaskVerb),
+    /// Timers: list, show, create, cancel.
+    #[command(subcommand)]
+    Timer(waiting::TimerVerb),
+    /// What an agent waits for: list, show, cancel.
+    #[command(subcommand)]
+    Wait(waiting::WaitVerb),
+    /// URLs by which the outside reaches an agent: list, show, create, revoke.
+    #[command(subcommand)]
+    Trigger(waiting::TriggerVerb),
+    /// Where an agent works: list, attach, exit, detach.
+    #[command(subcommand)]
+    Workspace(workspace::WorkspaceVerb),
     /// Ledgers: verify, stats, head.
     #[command(subcommand)]
     Ledger(ledger::LedgerVerb),
@@ -186,6 +208,12 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Status(args) => agent::status(globals, args).await,
         Verb::Events(args) => events::events(globals, args).await,
         Verb::Agent(verb) => agent::dispatch(globals, verb).await,
+        Verb::Work(verb) => work::dispatch(globals, verb).await,
+        Verb::Task(verb) => task::dispatch(globals, verb).await,
+        Verb::Timer(verb) => waiting::timer(globals, verb).await,
+        Verb::Wait(verb) => waiting::wait(globals, verb).await,
+        Verb::Trigger(verb) => waiting::trigger(globals, verb).await,
+        Verb::Workspace(verb) => workspace::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
         Verb::Supervise { .. } => Ok(()),
     }

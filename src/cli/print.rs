@@ -1,6 +1,6 @@
 //! Printing: the only place of the command line that writes.
 
-use super::Failure;
+use super::{Failure, Outcome};
 use serde_json::Value;
 use std::io::{ErrorKind, Write, stderr, stdout};
 use std::process::ExitCode;
@@ -43,6 +43,46 @@ fn write(out: &mut impl Write, text: &str) {
         // Nothing can be said about an output that cannot be written.
         Err(_) | Ok(()) => {}
     }
+}
+
+/// What came of a verb: the server's answer, or a line for people.
+pub(super) fn done(as_json: bool, answer: &Value, text: &str) -> Outcome {
+    if as_json {
+        json(answer);
+    } else {
+        data(text);
+    }
+    Ok(())
+}
+
+/// A list: as the server gave it, or a row for each entry.
+pub(super) fn list(
+    as_json: bool,
+    entries: Vec<Value>,
+    headings: &[&str],
+    row: impl Fn(&Value) -> Vec<String>,
+) -> Outcome {
+    if as_json {
+        json(&Value::Array(entries));
+    } else {
+        table(headings, &entries.iter().map(row).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+/// A record: as the server gave it, or a line for each member that says something.
+pub(super) fn record(as_json: bool, record: &Value) -> Outcome {
+    if as_json {
+        json(record);
+        return Ok(());
+    }
+    for (name, member) in record.as_object().into_iter().flatten() {
+        let empty = member.as_array().is_some_and(Vec::is_empty) || member.as_str() == Some("");
+        if !member.is_null() && !empty {
+            data(&format!("{name:<24}{}", text(member)));
+        }
+    }
+    Ok(())
 }
 
 /// Rows under their headings, each column as wide as it needs.

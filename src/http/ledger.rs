@@ -1,19 +1,46 @@
 //! The ledger itself: where it ends, and whether it is whole.
 
 use super::Shared;
-use super::extract::{Agent, Nothing, Query};
-use super::reply::Reply;
+use super::extract::{Agent, Nothing, Query, malformed};
+use super::reply::{Failure, Reply, page};
 use crate::decide::Rejection;
 use crate::offline::stats::stats;
 use crate::runtime::handle::SubmitError;
+use crate::words::id::AgentId;
+use crate::words::limit::{AGENTS_PAGE_DEFAULT, PAGE_MAX};
 use axum::extract::State;
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/agents/{id}/ledger", get(head)).route("/agents/{id}/ledger/verify", get(verify))
+    Router::new()
+        .route("/ledgers", get(heads))
+        .route("/agents/{id}/ledger", get(head))
+        .route("/agents/{id}/ledger/verify", get(verify))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeadsQuery {
+    limit: Option<usize>,
+    /// The last agent of the page before.
+    cursor: Option<String>,
+}
+
+/// Where every ledger ends. Those of private agents are among them: an audit leaves none out.
+async fn heads(State(app): State<Shared>, Query(query): Query<HeadsQuery>) -> Result<Response, Failure> {
+    let limit = query.limit.unwrap_or(AGENTS_PAGE_DEFAULT).clamp(1, PAGE_MAX);
+    let after = query.cursor.as_deref().map(AgentId::parse).transpose();
+    let after = after.map_err(|error| malformed("invalid_cursor", &error.to_string()))?;
+    let heads = app.handle.heads(after, limit + 1).await?;
+    let next = heads.get(limit - 1).filter(|_| heads.len() > limit);
+    let next = next.map(|(id, _)| format!("/ledgers?limit={limit}&cursor={id}"));
+    let shown =
+        heads.iter().take(limit).map(|(id, head)| json!({"agent_id": id, "event_seq": head.seq, "hash": head.hash}));
+    page(shown.collect(), next)
 }
 
 #[derive(Deserialize)]

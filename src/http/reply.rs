@@ -80,7 +80,10 @@ impl From<BodyError> for Failure {
         let text = error.to_string();
         match error {
             BodyError::Forbidden(_) => Self(Problem::new(403, "not_allowed", text)),
-            BodyError::Invalid { field, .. } => Self(Problem::new(422, "invalid_field", text).with("field", field)),
+            BodyError::Invalid { field, .. } => {
+                let problem = Problem::new(422, "invalid_field", text).with("field", field);
+                Self(problem.hint("correct what is named, and send it again"))
+            }
         }
     }
 }

@@ -54,7 +54,9 @@ struct DetachBody {
 async fn attach(State(app): State<Shared>, Public(id): Public, body: Body<AttachBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let anchor = app.handle.folder(&body.value.path).await?;
-    let anchor = anchor.map_err(|reason| malformed("invalid_path", &reason))?;
+    let unfit =
+        |reason: String| malformed("invalid_path", &reason).hint("name a folder that is there, by its whole path");
+    let anchor = anchor.map_err(unfit)?;
     let command = WorkspaceCommand::Attach { anchor: anchor.clone(), projection: Projection::CanonicalRoot };
     let answer = submit(&app, &id, command, body.key).await?;
     let Answer::Workspace(workspace) = answer else { return Err(unexpected(&answer)) };

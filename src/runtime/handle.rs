@@ -135,6 +135,17 @@ impl Handle {
         Ok(rows.into_iter().map(entry).collect())
     }
 
+    /// Where the ledgers of the agents that follow `after` end, in the order of ids.
+    pub async fn heads(&self, after: Option<AgentId>, limit: usize) -> Result<Vec<(AgentId, Head)>, SubmitError> {
+        let store = self.shared.store.clone();
+        let head = move |agent: AgentId| match store.head(&agent) {
+            Ok(head) => head.map(|head| Ok((agent, head))),
+            Err(error) => Some(Err(error)),
+        };
+        let shared = self.shared.clone();
+        blocking(move || shared.store.agents(after.as_ref(), limit)?.into_iter().filter_map(head).collect()).await
+    }
+
     /// Reads from an agent's ledger off the loop. Damage that is found sets the agent apart.
     pub async fn ledger<T: Send + 'static>(
         &self,

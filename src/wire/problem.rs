@@ -61,7 +61,7 @@ impl From<&Rejection> for Problem {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most rejections say all there is to say in their text")]
     fn from(rejection: &Rejection) -> Self {
         let mut problem = Self::new(status(rejection), rejection.code(), rejection.to_string());
-        problem.hint = rejection.hint().map(str::to_owned);
+        problem.hint = rejection.hint().or_else(|| hint(rejection)).map(str::to_owned);
         match rejection {
             Rejection::StaleRun { requested, current } => {
                 problem.with("requested_run_id", requested.to_string()).with("current_run_id", current.to_string())
@@ -70,6 +70,25 @@ impl From<&Rejection> for Problem {
             _ => problem,
         }
     }
+}
+
+/// What a client can do about it. A model would be told otherwise, or knows.
+#[expect(clippy::wildcard_enum_match_arm, reason = "for all others there is nothing to do, or the core says what")]
+fn hint(rejection: &Rejection) -> Option<&'static str> {
+    Some(match rejection {
+        Rejection::Unknown { what: "work item", .. } => "holon work list names the work items there are",
+        Rejection::Unknown { what: "task", .. } => "holon task list names the tasks there are",
+        Rejection::Unknown { what: "timer", .. } => "holon timer list names the timers there are",
+        Rejection::Unknown { what: "wait", .. } => "holon wait list names the waits there are",
+        Rejection::Unknown { what: "external trigger", .. } => "holon trigger list names the triggers there are",
+        Rejection::Unknown { what: "workspace", .. } => "holon workspace list names the workspaces there are",
+        Rejection::Ended { .. } => "what has ended can be read, and not altered",
+        Rejection::AgentArchived => "what it did can still be read; create another agent to go on",
+        Rejection::AgentPrivate => "ask its parent, which has it as a task",
+        Rejection::MessageNotWaiting => "read the message: its outcome tells what became of it",
+        Rejection::Invalid { .. } => "correct what is named, and send it again",
+        _ => return None,
+    })
 }
 
 fn status(rejection: &Rejection) -> u16 {

@@ -7,28 +7,28 @@ use std::process::{Child, Stdio};
 
 /// What a verb printed, and how it ended.
 #[derive(Debug)]
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
 impl Said {
     /// The data of a verb that did what it was asked, and had nothing else to say.
     #[track_caller]
-    fn data(&self) -> &str {
+    pub fn data(&self) -> &str {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{self:?}");
         &self.out
     }
 
     #[track_caller]
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(self.data()).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// A refusal: its code, nothing on stdout, an error and a hint on stderr.
     #[track_caller]
-    fn refused(&self, code: i32, words: &[&str]) {
+    pub fn refused(&self, code: i32, words: &[&str]) {
         assert_eq!((self.code, self.out.as_str()), (Some(code), ""), "{self:?}");
         let lines: Vec<&str> = self.err.lines().collect();
         assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{self:?}");
@@ -37,7 +37,7 @@ impl Said {
     }
 }
 
-fn say(home: &Home, arguments: &[&str]) -> Said {
+pub fn say(home: &Home, arguments: &[&str]) -> Said {
     let output = home.holon(arguments).output().expect("holon runs");
     Said {
         code: output.status.code(),
@@ -51,7 +51,7 @@ fn start(home: &Home, arguments: &[&str]) -> Child {
 }
 
 /// Waits for what a daemon is asked beside the verbs.
-fn wait<T>(asked: impl Future<Output = T>) -> T {
+pub fn wait<T>(asked: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(asked)
 }
 
@@ -276,6 +276,15 @@ fn without_a_server_every_verb_says_how_to_reach_one() {
         &["agent", "start"],
         &["agent", "stop"],
         &["agent", "abort"],
+        &["agent", "archive", "a"],
+        &["work", "list"],
+        &["work", "create", "x"],
+        &["task", "list"],
+        &["task", "stop", "task-1"],
+        &["timer", "create", "--after-ms", "1"],
+        &["wait", "list"],
+        &["trigger", "create", "x"],
+        &["workspace", "list"],
         &["--json", "status"],
     ] {
         say(&home, arguments).refused(3, &["cannot reach holon at", "holon serve"]);
@@ -324,6 +333,17 @@ fn a_mistake_in_the_command_line_is_told_before_anything_is_asked() {
         &["agent", "create", "main.c1"],
         &["agent", "create", "../../healthz"],
         &["agent", "stop", "a b"],
+        &["agent", "archive"],
+        &["work", "show", "task-1"],
+        &["work", "create"],
+        &["work", "update", "work-1", "--recheck-after-ms", "5"],
+        &["task", "stop", "1"],
+        &["task", "output", "task-1", "--offset", "-1"],
+        &["timer", "create"],
+        &["timer", "create", "--after-ms", "soon"],
+        &["wait", "cancel", "wait-0"],
+        &["trigger", "create", "x", "--mode", "fax"],
+        &["workspace", "detach", "agent_home"],
         &["status", "--agent", "x?y"],
         &["events", "--after", "-1"],
         &["events", "--limit", "many"],
@@ -353,6 +373,11 @@ fn unknown_agents_are_refused_with_a_way_to_find_the_known_ones() {
         &["events", "--follow", "--agent", "nobody"],
         &["agent", "start", "nobody"],
         &["agent", "abort", "nobody"],
+        &["agent", "archive", "nobody"],
+        &["work", "list", "--agent", "nobody"],
+        &["task", "show", "task-1", "--agent", "nobody"],
+        &["timer", "create", "--after-ms", "5", "--agent", "nobody"],
+        &["workspace", "exit", "--agent", "nobody"],
     ] {
         say(&home, arguments).refused(1, &["there is no such agent", "agents"]);
     }

@@ -133,6 +133,7 @@ impl Dice {
             "/control/agents/ID/wake",
             "/control/runtime/status",
             "/agents",
+            "/ledgers",
             "/agents/ID/diagnostics",
             "/agents/ID/worktree-summary",
             "/agents/ID/KIND",

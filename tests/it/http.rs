@@ -246,6 +246,7 @@ fn routes() -> Vec<Route> {
             ],
         ),
         read("/agents/main/events", PAGE),
+        read("/ledgers", &[("[].agent_id", Text), ("[].event_seq", Number), ("[].hash", Text)]),
         read("/agents/main/ledger", &[("agent_id", Text), ("event_seq", Number), ("hash", Text), ("events", Number)]),
         read("/agents/main/ledger/verify", &[("ok", True), ("agent_id", Text), ("event_seq", Number), ("hash", Text)]),
         read("/control/runtime/status", RUNTIME),
