@@ -152,7 +152,8 @@ fn recorded_of_parent(events: &[Value]) {
     let exits = of_kind(events, "task_exited");
     let exits: Vec<_> = exits.iter().map(|exit| (&exit["task"], &exit["status"], &exit["exit"])).collect();
     let done = json!("completed");
-    let (command, child) = ((json!("task-1"), json!({"code": 0})), (json!("task-2"), json!("reported")));
+    let cost = json!({"input_tokens": 50, "output_tokens": 14, "rounds_unknown": 0});
+    let (command, child) = ((json!("task-1"), json!({"code": 0})), (json!("task-2"), json!({"reported": cost})));
     assert_eq!(exits, [(&command.0, &done, &command.1), (&child.0, &done, &child.1)]);
     assert_eq!(of_kind(events, "work_item_completed")[0]["report"]["inline"], "built and reviewed");
     assert_eq!(outcomes(events), ["msg-1", "msg-2"].map(|message| (message.into(), "processed".into())));

@@ -38,7 +38,7 @@ fn a_child_works_by_itself_and_its_result_comes_once() {
         main.c1: brief-1 result msg-1: it is the cable
         main.c1: msg-1 settled processed run-1
         main.c1: run-1 completed after 1 rounds
-        main.c1: delegation_reported status=completed run=run-1 report="it is the cable"
+        main.c1: delegation_reported status=completed run=run-1 report="it is the cable" usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
         > take main.c1
         task-1 completed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 15 bytes begins:
@@ -93,12 +93,12 @@ fn input_reaches_the_child_as_a_message_of_its_supervisor() {
         msg-1 settled processed run-1
         run-1 completed after 2 rounds
         > owed
-        DeliverInput { task: TaskId(1), entry: EventSeq(16) }
+        DeliverInput { task: TaskId(1), attempt: None, entry: EventSeq(16) }
         > hand task-1
         main.c1: msg-2 enqueued next internal_followup trusted_system: the red one
         task_input_delivered task=task-1 entry=16
         > owed
-        DeliverInput { task: TaskId(1), entry: EventSeq(18) }
+        DeliverInput { task: TaskId(1), attempt: None, entry: EventSeq(18) }
         > hand task-1
         main.c1: msg-3 enqueued next internal_followup trusted_system: and the blue one
         task_input_delivered task=task-1 entry=18
@@ -156,7 +156,7 @@ fn a_child_that_needs_input_asks_its_supervisor_once_a_turn_and_goes_on_with_the
         main.c1: brief-2 result msg-2: it is the red one
         main.c1: msg-2 settled processed run-2
         main.c1: run-2 completed after 2 rounds
-        main.c1: delegation_reported status=completed run=run-2 report="it is the red one"
+        main.c1: delegation_reported status=completed run=run-2 report="it is the red one" usage.input_tokens=30 usage.output_tokens=15 usage.rounds_unknown=0
         "#,
     );
 }
@@ -213,7 +213,7 @@ fn a_child_that_waits_for_the_outside_has_not_come_to_rest() {
         main.c1: brief-2 result msg-2: it has come
         main.c1: msg-2 settled processed run-2
         main.c1: run-2 completed after 1 rounds
-        main.c1: delegation_reported status=completed run=run-2 report="it has come"
+        main.c1: delegation_reported status=completed run=run-2 report="it has come" usage.input_tokens=20 usage.output_tokens=10 usage.rounds_unknown=0
         "#,
     );
 }
@@ -228,7 +228,7 @@ fn a_child_that_fails_reports_its_failure() {
         main.c1: brief-1 failure msg-1: run-1 failed: no answer from scripted/first, scripted/second: authentication: it
         main.c1: msg-1 settled processed run-1
         main.c1: run-1 failed authentication after 1 rounds
-        main.c1: delegation_reported status=failed run=run-1 report="run-1 failed: no answer from scripted/first, scripted/second: authentication: it"
+        main.c1: delegation_reported status=failed run=run-1 report="run-1 failed: no answer from scripted/first, scripted/second: authentication: it" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
         > take main.c1
         task-1 failed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) failed, it has reported. Output of 152 bytes begins:
@@ -251,7 +251,7 @@ fn a_child_that_gets_nowhere_reports_that() {
         main.c1: msg-4 settled processed run-4
         main.c1: run-4 completed after 1 rounds
         main.c1: work_item_held work=work-1 reason=no_progress
-        main.c1: delegation_reported status=failed run=run-4 report=looked
+        main.c1: delegation_reported status=failed run=run-4 report=looked usage.input_tokens=40 usage.output_tokens=20 usage.rounds_unknown=0
         "#,
     );
 }
@@ -299,17 +299,21 @@ fn a_task_that_is_stopped_ends_its_child() {
         main.c1: run-1 aborted agent_archived after 1 rounds
         main.c1: task-1 to be ended: agent_archived
         main.c1: agent_archive_requested reason=operator
+        main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
         child_directed task=task-1 lifecycle=archived
-        task-1 cancelled, not started (the child was ended before it reported)
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it never ran: the child was ended before it rep
         > of main.c1 owed
         main.c1: RunTask { task: TaskId(1), attempt: EventSeq(9) }
         main.c1: StopTask { task: TaskId(1), attempt: EventSeq(9) }
+        main.c1: Deliver { entry: EventSeq(16) }
+        > take main.c1
+        task-1 cancelled, reported
+        msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it has reported. Output of 20 bytes begins:
+        main.c1: outbox_delivered entry=16
         > of main.c1 exit task-1 signal-15
         main.c1: task-1 interrupted, signal 15
         main.c1: agent_archived
         > of main.c1 posture
-        main.c1: archived archived [17]
+        main.c1: archived archived [19]
         > begin
         run-2 begun on msg-2
         incoming msg-2
@@ -318,7 +322,7 @@ fn a_task_that_is_stopped_ends_its_child() {
 }
 
 #[test]
-fn a_result_that_comes_after_the_task_was_ended_changes_nothing() {
+fn a_result_that_comes_while_its_task_is_ended_is_the_result() {
     check(
         r#"
         given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; of main.c1 begin; of main.c1 round; of main.c1 answer found it
@@ -327,10 +331,9 @@ fn a_result_that_comes_after_the_task_was_ended_changes_nothing() {
         > direct task-1
         main.c1: agent_archive_requested reason=operator
         child_directed task=task-1 lifecycle=archived
-        task-1 cancelled, not started (the child was ended before it reported)
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it never ran: the child was ended before it rep
         > take main.c1
-        = done
+        task-1 completed, reported
+        msg-2 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 8 bytes begins:
         main.c1: outbox_delivered entry=11
         main.c1: agent_archived
         "#,
@@ -384,12 +387,15 @@ fn an_agent_that_is_archived_takes_its_children_with_it() {
         main.c1: msg-1 settled aborted run-1
         main.c1: run-1 aborted agent_archived after 1 rounds
         main.c1: agent_archive_requested reason=operator
-        main.c1: agent_archived
+        main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
         child_directed task=task-1 lifecycle=archived
-        task-1 interrupted, not started (the child was ended before it reported)
+        > take main.c1
+        task-1 cancelled, reported
         agent_archived
+        main.c1: outbox_delivered entry=12
+        main.c1: agent_archived
         > of main.c1 posture
-        main.c1: archived archived [12]
+        main.c1: archived archived [14]
         > posture
         archived archived [25]
         > start

@@ -144,7 +144,7 @@ fn a_worktree_outlives_its_task_until_it_is_settled_and_is_settled_once() {
         main.c1: brief-1 result msg-1: mended
         main.c1: msg-1 settled processed run-1
         main.c1: run-1 completed after 1 rounds
-        main.c1: delegation_reported status=completed run=run-1 report=mended
+        main.c1: delegation_reported status=completed run=run-1 report=mended usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
         > take main.c1
         task-1 completed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (mend it) completed, it has reported. Output of 6 bytes begins:
@@ -167,7 +167,7 @@ fn a_worktree_without_changes_goes_and_one_that_git_cannot_tell_of_stays() {
     check(
         r#"
         given prompt help; begin; round; answer | SpawnAgent {"initial_message":"one","workspace_mode":"worktree"} | SpawnAgent {"initial_message":"two","workspace_mode":"worktree"}; call; bring; call; bring; round; answer they look
-        given end task-1; end task-2; direct task-1; direct task-2
+        given end task-1; end task-2; direct task-1; direct task-2; take main.c1; take main.c2
         > owed
         StartTurn
         SettleWorktree { task: TaskId(1) }
@@ -193,9 +193,12 @@ fn an_agent_is_sealed_after_its_worktrees_are_settled() {
         > direct task-1
         main.c1: msg-1 settled dropped: agent_archived
         main.c1: agent_archive_requested reason=operator
-        main.c1: agent_archived
+        main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
         child_directed task=task-1 lifecycle=archived
-        task-1 interrupted, not started (the child was ended before it reported)
+        > take main.c1
+        task-1 cancelled, reported
+        main.c1: outbox_delivered entry=7
+        main.c1: agent_archived
         > posture
         archived archiving [21]
         > settle task-1 removed
