@@ -1,6 +1,6 @@
 //! A runtime in this process, over a store that can be made to fail.
 
-use crate::daemon::{BORN, PATIENCE};
+use crate::daemon::{BORN, PATIENCE, marked};
 use futures::future::join_all;
 use holon::decide::agent::{AgentCommand, NewAgent};
 use holon::decide::queue::{NewMessage, QueueCommand};
@@ -10,6 +10,7 @@ use holon::events::call::CallResult;
 use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
 use holon::events::turn::{Entry, TurnEvent};
 use holon::events::{AgentEvent, Cause, Event, QueueEvent};
+use holon::fold::agent::Lifecycle;
 use holon::fold::row::{RecordKind, RecordRow};
 use holon::ledger::memory::MemoryStore;
 use holon::ledger::reader;
@@ -30,6 +31,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
 
 /// A store whose disk can be full, and in which two can look for one agent at once.
 #[derive(Default)]
@@ -377,4 +379,42 @@ fn came_of_spawn(event: &Event) -> Option<String> {
         CallResult::Refused(error) => error.kind.clone(),
         other => panic!("not what a birth comes to: {other:?}"),
     })
+}
+
+#[tokio::test]
+async fn an_archived_agent_leaves_no_process_and_all_of_its_history() {
+    let folder = TempDir::new().unwrap();
+    let host = start(Arc::new(MemoryStore::default()), folder.path(), 1).await;
+    let (handle, main, child) = (host.handle(), main_agent(), AgentId::parse("main.c1").unwrap());
+    let marker = format!("MARKED={}.", folder.path().file_name().unwrap().display());
+    let begun = folder.path().join("workspace/begun");
+    nix::unistd::mkfifo(&begun, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut begun = tokio::net::unix::pipe::OpenOptions::new().read_write(true).open_receiver(begun).unwrap();
+    let command = format!("$ export {marker}; (setsid sleep 1000 &); echo > begun; sleep 1000");
+    for runbook in [format!("{command}\nwait task"), format!("spawn: help\n  {command}"), format!("{command}; :")] {
+        at_rest(&handle, &main).await;
+        handle.submit(&main, prompt(&runbook), Vec::new()).await.unwrap();
+        tokio::time::timeout(PATIENCE, begun.read_u8()).await.expect("it begins").unwrap();
+    }
+    assert!(marked(&marker).len() >= 6);
+    let history = async |agent: &AgentId| {
+        let (id, handle) = (agent.clone(), handle.clone());
+        handle.ledger(agent, move |store| reader::page(store, &id, EventSeq::ZERO, 1_000_000)).await.unwrap()
+    };
+    let before = [history(&main).await, history(&child).await];
+
+    handle.submit(&main, Request::new(AgentCommand::Archive, Cause::Operator), Vec::new()).await.unwrap();
+    for (agent, before) in [&main, &child].into_iter().zip(before) {
+        let mut follower = handle.follow(agent, EventSeq::ZERO);
+        while handle.read(agent, |state| state.agent.lifecycle).await.unwrap() != Lifecycle::Archived {
+            assert!(tokio::time::timeout(PATIENCE, follower.grown()).await.expect("it ends"));
+        }
+        let after = history(agent).await;
+        let last = before.last().expect("it has begun");
+        assert_eq!(after[before.len() - 1].hash, last.hash, "nothing is erased");
+        handle.verify(agent).await.unwrap();
+    }
+    assert_eq!(marked(&marker), Vec::<String>::new());
+    drop(handle);
+    host.shutdown().await;
 }
