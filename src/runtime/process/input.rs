@@ -1,18 +1,19 @@
 //! The input of a command: written down by daemons, and fed to the command as it takes it.
 //!
 //! `input/text` holds all input so far, each piece at its own place, so that a daemon that writes a piece once more
-//! changes nothing; `input/end` is there when no more will come. How far the command has been fed is known to the
-//! supervisor alone, with which the command lives and dies.
+//! changes nothing; `input/end` is there when no more will come; and what is written to the pipe `input/bell` tells the
+//! supervisor to look. How far the command has been fed is known to the supervisor alone, with which the command lives
+//! and dies.
 //!
 //! **Invariant:** each byte reaches the command at most once and in its order, whatever becomes of daemons.
 
-use nix::errno::Errno;
+use nix::libc;
 use nix::poll::{PollFd, PollFlags};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::stat::Mode;
 use std::fs::{DirBuilder, File};
-use std::io::{self, PipeWriter, Write as _};
+use std::io::{self, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 const READ_BYTES: usize = 64 * 1024;
@@ -29,27 +30,46 @@ fn end_of(run: &Path) -> PathBuf {
     folder_of(run).join("end")
 }
 
+fn bell_of(run: &Path) -> PathBuf {
+    folder_of(run).join("bell")
+}
+
 /// Makes room for input in a run folder.
 pub(super) fn make(run: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(folder_of(run))?;
+    nix::unistd::mkfifo(&bell_of(run), Mode::S_IRUSR | Mode::S_IWUSR)?;
     File::create_new(text_of(run)).map(drop)
 }
 
 /// Writes `bytes` down at their place in all input.
 pub(super) fn give(run: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    File::options().write(true).open(text_of(run))?.write_all_at(bytes, offset)
+    File::options().write(true).open(text_of(run))?.write_all_at(bytes, offset)?;
+    ring(run)
 }
 
 /// Says that no more input will come than was given.
 pub(super) fn end(run: &Path) -> io::Result<()> {
-    File::create(end_of(run)).map(drop)
+    File::create(end_of(run))?;
+    ring(run)
+}
+
+/// A supervisor that has not opened the bell yet looks by itself once it has, and a full bell rings already.
+fn ring(run: &Path) -> io::Result<()> {
+    match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(bell_of(run)) {
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(()),
+        bell => match bell?.write_all(b"!") {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            rung => rung,
+        },
+    }
 }
 
 /// The supervisor's side: takes from the files, and gives to the pipe that is the command's standard input.
 pub(super) struct Feeder {
     text: File,
     end: PathBuf,
-    changes: Inotify,
+    /// Open for writing too, so that it is not at its end while no daemon writes.
+    bell: File,
     pipe: PipeWriter,
     /// Bytes taken from the text so far.
     taken_bytes: u64,
@@ -60,16 +80,15 @@ pub(super) struct Feeder {
 impl Feeder {
     pub(super) fn open(run: &Path, pipe: PipeWriter) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        let changes = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
-        changes.add_watch(&folder_of(run), AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_CREATE)?;
+        let bell = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(bell_of(run))?;
         let text = File::open(text_of(run))?;
-        Ok(Self { text, end: end_of(run), changes, pipe, taken_bytes: 0, in_hand: Vec::new() })
+        Ok(Self { text, end: end_of(run), bell, pipe, taken_bytes: 0, in_hand: Vec::new() })
     }
 
     /// What is to be waited for before feeding on: room in the pipe, or more input.
     pub(super) fn awaited(&self) -> PollFd<'_> {
         if self.in_hand.is_empty() {
-            PollFd::new(self.changes.as_fd(), PollFlags::POLLIN)
+            PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)
         } else {
             PollFd::new(self.pipe.as_fd(), PollFlags::POLLOUT)
         }
@@ -92,10 +111,10 @@ impl Feeder {
         }
     }
 
-    /// Takes the next piece; true if no more will come after it than is there by now. What changes while this looks
-    /// wakes it again, and the end is looked for before the text, which is complete by then.
+    /// Takes the next piece; true if no more will come after it than is there by now. What comes while this looks
+    /// rings again, and the end is looked for before the text, which is complete by then.
     fn take(&mut self) -> io::Result<bool> {
-        self.forget_changes()?;
+        self.silence()?;
         let is_last = self.end.try_exists()?;
         let mut bytes = vec![0; READ_BYTES];
         let count = self.text.read_at(&mut bytes, self.taken_bytes)?;
@@ -105,10 +124,10 @@ impl Feeder {
         Ok(is_last)
     }
 
-    fn forget_changes(&self) -> io::Result<()> {
+    fn silence(&mut self) -> io::Result<()> {
         loop {
-            match self.changes.read_events() {
-                Err(Errno::EAGAIN) => return Ok(()),
+            match self.bell.read(&mut [0; 64]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 read => drop(read?),
             }
         }
@@ -119,7 +138,6 @@ impl Feeder {
 mod tests {
     use super::*;
     use nix::poll::{PollTimeout, poll};
-    use std::io::Read as _;
 
     struct Side {
         run: tempfile::TempDir,
