@@ -53,7 +53,7 @@ fn origin(origin: &Origin) -> String {
         Origin::Channel { channel_id, .. } => named("channel", Some(channel_id)),
         Origin::Webhook { source, .. } => named("webhook", Some(source)),
         Origin::Callback { descriptor_id, .. } => named("callback", Some(descriptor_id)),
-        Origin::Timer { timer_id } => format!("timer-{timer_id}"),
+        Origin::Timer { timer_id } => timer_id.to_string(),
         Origin::System { subsystem } => named("system", Some(subsystem)),
         Origin::Task { task } => task.to_string(),
     }

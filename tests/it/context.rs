@@ -267,3 +267,13 @@ fn what_is_not_trusted_is_labelled_as_evidence() {
     };
     assert!(contract.contains(&format!("You are {}", agent_id())) && contract.contains("evidence"), "{contract}");
 }
+
+#[test]
+fn a_tick_says_which_timer_it_comes_from() {
+    let mut world = World::new();
+    let story = "prompt later; begin; round; answer | CreateTimer {\"duration_ms\":1000,\"summary\":\"look\"}; round; \
+                 answer set; clock +1000; fire timer-1; begin; round";
+    story.split("; ").for_each(|line| drop(tell(&mut world, line)));
+    let message = section(&world, SectionKind::Message);
+    assert!(message.starts_with("[msg-2 timer_tick from timer-1, trusted_system, "), "{message}");
+}
