@@ -340,15 +340,21 @@ async fn a_runtime_that_goes_down_closes_its_ledger_whoever_still_holds_it() {
     assert!(matches!(store.head(&main_agent()), Err(StoreError::Closed(_))));
 }
 
+/// A model that has every agent bear `twin`, which is told something first.
+fn bearing_twin(folder: &Path) -> String {
+    let arguments = json!({"preset": "public_named", "agent_id": "twin", "initial_message": "hello"});
+    let spawn = json!({"tool": "SpawnAgent", "arguments": arguments});
+    let script = folder.join("script.json");
+    std::fs::write(&script, json!({"rounds": [{"calls": [spawn]}, {"text": "done"}]}).to_string()).unwrap();
+    format!("scripted/{}", script.display())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_two_births_under_one_name_at_once_one_is_refused_and_both_turns_go_on() {
     let folder = TempDir::new().unwrap();
     let [parent, other, twin] = ["main", "other", "twin"].map(|id| AgentId::parse(id).unwrap());
     let store = Arc::new(FullStore { meeting: Some(Meeting::over(&twin)), ..FullStore::default() });
-    let spawn = json!({"tool": "SpawnAgent", "arguments": {"preset": "public_named", "agent_id": "twin"}});
-    let script = folder.path().join("script.json");
-    std::fs::write(&script, json!({"rounds": [{"calls": [spawn]}, {"text": "done"}]}).to_string()).unwrap();
-    let host = start_asking(&format!("scripted/{}", script.display()), store, folder.path(), 1).await;
+    let host = start_asking(&bearing_twin(folder.path()), store, folder.path(), 1).await;
     let handle = host.handle();
     create(&handle, &other).await;
 
@@ -367,6 +373,27 @@ async fn of_two_births_under_one_name_at_once_one_is_refused_and_both_turns_go_o
     let born = events(&handle, &twin).await;
     assert!(matches!(&born[..], [Event::Agent(AgentEvent::Created(_)), ..]), "{born:?}");
     handle.verify(&twin).await.unwrap();
+    drop(handle);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_born_after_its_creation_was_refused_begins_at_once() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let host = start_asking(&bearing_twin(folder.path()), store, folder.path(), 1).await;
+    let (handle, twin) = (host.handle(), AgentId::parse("twin").unwrap());
+    let new = NewAgent { agent_id: twin.clone(), role: Role::Named, template: None };
+    let key = Some(RequestKey { key: String::new(), fingerprint: Hash::of(b"create") });
+    let nameless = Request { key, ..Request::new(AgentCommand::Create(new), Cause::Operator) };
+    let refused = handle.submit(&twin, nameless, Vec::new()).await;
+    assert!(matches!(refused, Err(SubmitError::Rejected(Rejection::Invalid { .. }))), "{refused:?}");
+    assert_eq!(handle.occupancy().agents_awake, 2, "the loop that refused is still there");
+
+    handle.submit(&main_agent(), prompt("a twin, please"), Vec::new()).await.unwrap();
+    assert_eq!(at_rest(&handle, &main_agent()).await, (1, 1));
+    let rest = tokio::time::timeout(PATIENCE, at_rest(&handle, &twin));
+    assert_eq!(rest.await.expect("it takes up what it was told"), (1, 1));
     drop(handle);
     host.shutdown().await;
 }

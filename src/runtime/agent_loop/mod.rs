@@ -213,8 +213,23 @@ impl AgentLoop {
                 self.place = Some(permit);
                 Ok(())
             }
-            Mail::Nudge => Ok(()),
+            Mail::Nudge => {
+                self.look_again().await;
+                Ok(())
+            }
             Mail::Shutdown => self.go_down(batch),
+        }
+    }
+
+    /// A loop that was woken for an agent that is not there, for a request that was refused, stays for a while. The
+    /// agent may be born by another one meanwhile, who then nudges.
+    async fn look_again(&mut self) {
+        if self.state.is_born() {
+            return;
+        }
+        match load(&self.shared, &self.id).await {
+            Ok((state, head)) => (self.state, self.head) = (state, head),
+            Err(error) => tracing::error!(agent = %self.id, %error, "the agent cannot be loaded yet"),
         }
     }
 
