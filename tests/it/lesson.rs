@@ -1,7 +1,8 @@
 //! What happened to earlier implementations, and the test that keeps it from happening here (semantics 11).
 
-use crate::daemon::{Home, of_kind, outcomes};
+use crate::daemon::{BORN, Home, of_kind, outcomes};
 use crate::story::check;
+use holon::client::ClientError;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -63,6 +64,7 @@ const LESSONS: &[Lesson] = &[
         "two state snapshots in each event: 39 KB a turn",
         &["size::a_turn_with_one_command_adds_less_than_five_kilobytes_however_long_the_past_is"],
     ),
+    ("attaching a missing path succeeded", &["lesson::a_path_that_is_not_there_is_not_attached"]),
     (
         "CLI exit code 0 on errors",
         &[
@@ -255,6 +257,15 @@ async fn what_ran_before_a_kill_is_not_said_to_run_after_it() {
         (&status["active_task_count"], &status["agent"]["current_run_id"]),
         (&0.into(), &serde_json::Value::Null)
     );
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_there_is_not_attached() {
+    let daemon = Home::new().serve();
+    let body = serde_json::json!({"path": "/there/is/no/such/folder"});
+    let refused = daemon.client.post("/control/agents/main/workspace/attach", &body).await;
+    assert!(matches!(refused, Err(ClientError::Refused(problem)) if problem.status == 400));
+    assert_eq!(daemon.head("main").await, BORN, "nothing was recorded");
 }
 
 #[tokio::test]

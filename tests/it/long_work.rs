@@ -2,7 +2,7 @@
 
 use crate::daemon::{Daemon, Home, of_kind};
 use holon::client::StreamedEvent;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
@@ -79,7 +79,7 @@ async fn work_over_tasks_children_timers_and_webhooks_survives_five_power_cuts()
     let external =
         |event: &StreamedEvent| event.kind == "wait_created" && event.data["payload"]["wake"]["external"].is_object();
     let daemon = cut(&home, daemon, "main", external).await;
-    daemon.enqueue("main", "the review is done").await;
+    daemon.post("/webhooks/generic/main", json!({"review": "done"})).await;
 
     let completed = daemon.wait_for("main", "work_item_completed").await;
     daemon.wait("main", completed.seq, |event| event.kind == "turn_terminal").await;

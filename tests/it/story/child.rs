@@ -305,12 +305,12 @@ fn a_task_that_is_stopped_ends_its_child() {
         main.c1: RunTask { task: TaskId(1), attempt: EventSeq(9) }
         main.c1: StopTask { task: TaskId(1), attempt: EventSeq(9) }
         main.c1: Deliver { entry: EventSeq(16) }
+        > of main.c1 exit task-1 signal-15
+        main.c1: task-1 interrupted, signal 15
         > take main.c1
         task-1 cancelled, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it has reported. Output of 20 bytes begins:
         main.c1: outbox_delivered entry=16
-        > of main.c1 exit task-1 signal-15
-        main.c1: task-1 interrupted, signal 15
         main.c1: agent_archived
         > of main.c1 posture
         main.c1: archived archived [19]
@@ -322,7 +322,7 @@ fn a_task_that_is_stopped_ends_its_child() {
 }
 
 #[test]
-fn a_result_that_comes_while_its_task_is_ended_is_the_result() {
+fn a_result_that_was_there_before_the_child_was_ended_is_the_one_that_counts() {
     check(
         r#"
         given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; of main.c1 begin; of main.c1 round; of main.c1 answer found it
@@ -389,6 +389,8 @@ fn an_agent_that_is_archived_takes_its_children_with_it() {
         main.c1: agent_archive_requested reason=operator
         main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
         child_directed task=task-1 lifecycle=archived
+        > posture
+        archived archiving [22], tasks active
         > take main.c1
         task-1 cancelled, reported
         agent_archived
