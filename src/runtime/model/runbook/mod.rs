@@ -29,7 +29,7 @@ mod request;
 mod step;
 
 use super::Provider;
-use crate::context::request::{AssistantPart, ModelAnswer, ModelRequest, RawCall};
+use crate::context::request::{AssistantPart, ModelAnswer, ModelRequest, RawCall, ToolResultPart};
 use crate::events::turn::{AttemptError, StopReason, Usage};
 use futures::future::BoxFuture;
 use program::{Flow, Program};
@@ -65,18 +65,52 @@ pub fn answer(request: &ModelRequest) -> ModelAnswer {
     if programs.is_empty() {
         return finished(noted(&turn));
     }
-    let mut results = turn.results.iter().copied();
-    let mut report = Report::default();
-    for mut program in programs {
-        match program.run(&mut results, &mut report) {
-            Flow::Owed(calls) => return calling(turn.results.len() + 1, String::new(), calls),
-            Flow::Yields(calls) => return calling(turn.results.len() + 1, report.text(), calls),
-            Flow::Done => {}
-            Flow::Stopped => return finished(report.text()),
+    let first = turn.results.len() + 1;
+    let mut results = Results { all: &turn.results, taken: 0 };
+    let (mut report, mut waits) = (Report::default(), Vec::new());
+    for (mut program, message) in programs.into_iter().zip(&turn.messages) {
+        // What came after the waits had begun is done beside them.
+        if results.begin_with(&waits, message.results_before) {
+            waits.clear();
         }
+        match program.run(&mut results, &mut report) {
+            Flow::Owed(calls) => return calling(first, String::new(), calls),
+            Flow::Yields(calls) => waits.extend(calls),
+            Flow::Done => {}
+            Flow::Stopped if waits.is_empty() => return finished(report.text()),
+            Flow::Stopped => break,
+        }
+    }
+    if !waits.is_empty() && !results.begin_with(&waits, turn.results.len()) {
+        return calling(first, report.text(), waits);
     }
     report.done();
     finished(report.text())
+}
+
+/// The results of the turn's calls, in the order in which the calls were made.
+struct Results<'a> {
+    all: &'a [&'a ToolResultPart],
+    taken: usize,
+}
+
+impl<'a> Iterator for Results<'a> {
+    type Item = &'a ToolResultPart;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.all.get(self.taken).copied();
+        self.taken += usize::from(next.is_some());
+        next
+    }
+}
+
+impl Results<'_> {
+    /// Whether `calls` were made next, and had their results when there were `until` of them; they are passed over.
+    fn begin_with(&mut self, calls: &[Asked], until: usize) -> bool {
+        let are_made = !calls.is_empty() && self.taken + calls.len() <= until;
+        self.taken += if are_made { calls.len() } else { 0 };
+        are_made
+    }
 }
 
 /// A runbook for each message; what was left of the work in focus, if the turn's own message tells none. Empty when

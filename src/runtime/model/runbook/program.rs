@@ -20,7 +20,7 @@ const CAME_TO: &str = " => ";
 pub(super) enum Flow {
     /// It needs these calls.
     Owed(Vec<Asked>),
-    /// With these calls the turn ends, and a later one resumes the work.
+    /// With these calls, made when nothing else is left to do, the turn ends, and a later one resumes the work.
     Yields(Vec<Asked>),
     Done,
     /// A step failed.
@@ -243,7 +243,7 @@ impl Program {
             self.outcomes[index] = Some("came".to_owned());
             return None;
         }
-        self.yields(index, wait, results, report)
+        self.yields(index, wait, report)
     }
 
     /// A task is looked at before it is waited for: it may have ended meanwhile.
@@ -258,11 +258,11 @@ impl Program {
         let line = format!("wait task ({task})");
         match Reading::of(&result.text) {
             Reading::Ended(ending) => self.ended(index, &line, &ending, results, report),
-            Reading::Running(_) => self.yields(index, WaitStep::Task, results, report),
+            Reading::Running(_) => self.yields(index, WaitStep::Task, report),
         }
     }
 
-    fn yields(&mut self, index: usize, wait: WaitStep, results: Results<'_, '_>, report: &mut Report) -> Option<Flow> {
+    fn yields(&mut self, index: usize, wait: WaitStep, report: &mut Report) -> Option<Flow> {
         let Some(work) = &self.work else { return Some(Flow::Stopped) };
         let reason = shown_line(&self.steps[index].line());
         let mut arguments = json!({"work_item_id": work, "reason": reason});
@@ -281,14 +281,10 @@ impl Program {
         let note = self.task.as_deref().filter(|_| wait == WaitStep::Task).unwrap_or("waiting");
         let update = json!({"work_item_id": work, "todo_list": self.todos(Some((index, note)))});
         report.paragraph(&format!("Waiting: {reason}."));
-        match results.next().and_then(|_| results.next()) {
-            // A prompt came while the turn was about to end: the wait goes on beside it.
-            Some(_) => Some(Flow::Done),
-            None => Some(Flow::Yields(vec![
-                Asked { tool: "UpdateWorkItem", arguments: update },
-                Asked { tool: "WaitFor", arguments },
-            ])),
-        }
+        Some(Flow::Yields(vec![
+            Asked { tool: "UpdateWorkItem", arguments: update },
+            Asked { tool: "WaitFor", arguments },
+        ]))
     }
 
     /// The end: a work item is completed with the report, whether the runbook says so or not.

@@ -21,7 +21,7 @@ impl<'a> Turn<'a> {
                 Part::User(text) if text.starts_with("[recap ") => turn.is_recapped = true,
                 Part::User(text) => match WorkSection::read(text) {
                     Some(work) => turn.work = Some(work),
-                    None => turn.messages.extend(Message::read(text)),
+                    None => turn.messages.extend(Message::read(text, turn.results.len())),
                 },
                 Part::ToolResult(result) => turn.results.push(result),
                 Part::System(_) | Part::Assistant(_) => {}
@@ -42,14 +42,16 @@ fn current(parts: &[Part]) -> &[Part] {
 pub(super) struct Message<'a> {
     label: &'a str,
     pub body: &'a str,
+    /// How many results of calls the turn had when it came.
+    pub results_before: usize,
 }
 
 impl<'a> Message<'a> {
     /// None for a section that is no message.
-    fn read(text: &'a str) -> Option<Self> {
+    fn read(text: &'a str, results_before: usize) -> Option<Self> {
         let (first, body) = text.split_once('\n').unwrap_or((text, ""));
         let label = first.strip_prefix('[')?.strip_suffix(']')?;
-        label.starts_with("msg-").then_some(Self { label, body })
+        label.starts_with("msg-").then_some(Self { label, body, results_before })
     }
 
     pub(super) fn steps(self) -> Vec<Step> {

@@ -221,6 +221,32 @@ fn interjections_add_steps() {
 }
 
 #[test]
+fn interjections_are_worked_through_before_the_turn_ends_with_a_wait() {
+    let opened = || written("CreateWorkItem", r#""work_item_id":"work-1","revision":1"#);
+    let mut parts = vec![message("wait external\nsay: came")];
+    let mut answered = |asked: ModelAnswer, results: Vec<Part>, then: Option<&str>| {
+        parts.push(called(&asked));
+        parts.extend(results);
+        parts.extend(then.map(message));
+        super::tests::asked(&parts)
+    };
+    let tools = |answer: &ModelAnswer| -> Vec<String> {
+        answer.said.calls.iter().map(|call| format!("{} {}", call.tool, call.arguments)).collect()
+    };
+    let opens = asked(&[message("wait external\nsay: came")]);
+    let two = answered(opens, vec![opened()], Some("$ two"));
+    assert_eq!(tools(&two), [r#"ExecCommand {"cmd":"two","max_output_tokens":2000}"#]);
+    let waits = answered(two, vec![exited(0, "")], None);
+    assert!(tools(&waits)[0].starts_with("UpdateWorkItem") && tools(&waits)[1].starts_with("WaitFor"));
+    // One that comes while the turn is about to end is done beside the wait.
+    let made = vec![opened(), written("WaitFor", r#""wait_id":"wait-1""#)];
+    let three = answered(waits, made, Some("$ three"));
+    assert_eq!(tools(&three), [r#"ExecCommand {"cmd":"three","max_output_tokens":2000}"#]);
+    let report = answered(three, vec![exited(0, "")], None).said.text;
+    assert!(report.contains("$ two") && report.contains("$ three") && report.contains("Waiting"), "{report}");
+}
+
+#[test]
 fn earlier_turns_are_not_run_again() {
     let said = |text: &str| Part::Assistant(AssistantPart { text: text.to_owned(), calls: Vec::new() });
     let earlier =
