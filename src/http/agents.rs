@@ -20,6 +20,8 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/agents", get(filtered))
         .route("/agents/list", get(list))
+        .route("/status", get(status))
+        .route("/state", get(state))
         .route("/agents/{id}/status", get(status))
         .route("/agents/{id}/state", get(state))
         .route("/agents/{id}/diagnostics", get(diagnostics))
@@ -55,9 +57,10 @@ async fn listed(app: &Shared, path: &str, query: FilteredQuery) -> Result<Respon
     let limit = query.limit.unwrap_or(AGENTS_PAGE_DEFAULT).clamp(1, PAGE_MAX);
     let cursor = query.cursor.as_deref().map(AgentId::parse).transpose();
     let mut seen = cursor.map_err(|error| malformed("invalid_cursor", &error.to_string()))?;
+    let rows_at_once = if query.posture.is_some() { PAGE_MAX } else { limit + 1 };
     let (mut entries, mut looked_at) = (Vec::new(), 0);
     let more = 'looking: loop {
-        let rows = app.handle.list(seen.clone(), PAGE_MAX).await?;
+        let rows = app.handle.list(seen.clone(), rows_at_once).await?;
         if rows.is_empty() {
             break false;
         }

@@ -17,6 +17,15 @@ const CAPABILITIES: &[&str] = &[
     "tui.remote",
     "agents.events.resume",
     "agents.ledger",
+    "agents.work_items",
+    "agents.tasks",
+    "agents.timers",
+    "agents.waits",
+    "agents.external_triggers",
+    "agents.workspace",
+    "agents.diagnostics",
+    "callbacks",
+    "webhooks",
     "idempotency",
 ];
 

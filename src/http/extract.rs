@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The agent of the path.
+/// The agent of the path; the default agent where the path names none.
 pub(super) struct Agent(pub AgentId);
 
 /// The agent of the path, which is to be altered: a private one is its parent's alone.
@@ -50,11 +50,13 @@ pub(super) struct Raw<const BYTES_MAX: usize> {
     pub key: Option<RequestKey>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Agent {
+impl FromRequestParts<Shared> for Agent {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let id = member(parts, state, "id").await?;
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+        let Some(id) = member(parts, app, "id").await? else {
+            return Ok(Self(app.handle.settings().default_agent.clone()));
+        };
         AgentId::parse(&id).map(Self).map_err(|error| malformed("invalid_agent_id", &error.to_string()))
     }
 }
@@ -79,7 +81,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Rid {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        member(parts, state, "rid").await.map(Self)
+        Ok(Self(member(parts, state, "rid").await?.unwrap_or_default()))
     }
 }
 
@@ -90,11 +92,11 @@ impl Rid {
     }
 }
 
-/// The decoded part of the path that the route calls `name`.
-async fn member<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Failure> {
+/// The decoded part of the path that the route calls `name`, if it has one.
+async fn member<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<Option<String>, Failure> {
     let members = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
     let Path(mut members) = members.map_err(|error| malformed("invalid_path", &error.body_text()))?;
-    Ok(members.remove(name).unwrap_or_default())
+    Ok(members.remove(name))
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {

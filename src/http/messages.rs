@@ -30,7 +30,7 @@ const BRIEFS_OF_RUN_MAX: usize = 256;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
-        .route("/enqueue", post(enqueue_default))
+        .route("/enqueue", post(enqueue))
         .route("/agents/{id}/enqueue", post(enqueue))
         .route("/agents/{id}/messages/{rid}", get(message))
         .route("/control/agents/{id}/prompt", post(prompt))
@@ -43,11 +43,6 @@ pub(super) fn routes() -> Router<Shared> {
 struct DropBody {
     reason: Option<String>,
     trust: Option<String>,
-}
-
-async fn enqueue_default(State(app): State<Shared>, body: Body<EnqueueBody>) -> Reply {
-    let id = app.handle.settings().default_agent.clone();
-    enqueue(State(app), Public(id), body).await
 }
 
 async fn enqueue(State(app): State<Shared>, Public(id): Public, body: Body<EnqueueBody>) -> Reply {

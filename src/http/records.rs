@@ -23,7 +23,11 @@ use std::collections::BTreeMap;
 const TRANSCRIPT_EVENTS_MAX: u64 = 4_096;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/agents/{id}/briefs", get(briefs)).route("/agents/{id}/transcript", get(transcript))
+    Router::new()
+        .route("/briefs", get(briefs))
+        .route("/transcript", get(transcript))
+        .route("/agents/{id}/briefs", get(briefs))
+        .route("/agents/{id}/transcript", get(transcript))
 }
 
 #[derive(Deserialize)]

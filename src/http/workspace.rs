@@ -25,6 +25,7 @@ const EVENTS_LOOKED_AT_MAX: u64 = 4_096;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
+        .route("/worktree-summary", get(worktrees))
         .route("/agents/{id}/worktree-summary", get(worktrees))
         .route("/control/agents/{id}/workspace/attach", post(attach))
         .route("/control/agents/{id}/workspace/exit", post(exit))

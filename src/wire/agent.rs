@@ -1,24 +1,17 @@
 //! The agent as clients see it: list entry, summary, state. Projections, assembled on read (state seed).
 
-use super::{record, waiting};
+use super::open;
 use crate::events::agent::{Ownership, Preset, Role, Visibility};
-use crate::events::task::ChildLifecycle;
-use crate::events::waiting::WakeOn;
 use crate::events::workspace::WorkspaceName;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::fold::posture::{Posture, PostureKind, posture};
 use crate::fold::row::ListRow;
-use crate::fold::task::Child;
-use crate::fold::work::WorkItem;
 use crate::tools::result::workspace_name;
 use crate::tools::view;
-use crate::words::id::{AgentId, EventSeq, RunId, TaskId, WorkId};
+use crate::words::id::{AgentId, EventSeq, RunId};
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// Entries of each list within a summary or a state; how many there are stands beside them, under `counts`.
-const ENTRIES_MAX: usize = 50;
 
 /// What a projection needs beside the state.
 pub struct Setting<'a> {
@@ -116,12 +109,12 @@ pub fn summary(state: &AgentState, setting: &Setting<'_>) -> Value {
         "skills": {},
         "work_focus": state.works.focused().map(|(id, item)| json!({"id": id, "objective": item.objective})),
         "work_counts": view::work_counts(state),
-        "active_children": children(state),
-        "active_waiting_intents": intents(state),
-        "active_wait_conditions": conditions(state),
-        "active_external_triggers": triggers(state),
+        "active_children": open::children(state),
+        "active_waiting_intents": open::intents(state),
+        "active_wait_conditions": open::conditions(state),
+        "active_external_triggers": open::triggers(state),
         "recent_operator_notifications": [],
-        "counts": counts(state),
+        "counts": open::counts(state),
         "recent_brief_count": state.briefs.last.0,
         "recent_event_count": state.head,
         "last_turn": last_turn(state),
@@ -138,95 +131,16 @@ pub fn state(state: &AgentState, setting: &Setting<'_>) -> Value {
             "pending_count": state.queue.waiting.len(),
             "last_turn": last_turn(state),
         },
-        "tasks": shown(state.tasks.open.iter().rev().map(|(id, task)| record::open_task(&state.agent_id, *id, task))),
-        "timers": shown(state.waiting.timers.iter().rev().map(|(id, timer)| waiting::timer(&state.agent_id, *id, timer))),
-        "work_items": work_items(state),
-        "waiting_intents": intents(state),
-        "wait_conditions": conditions(state),
-        "external_triggers": triggers(state),
+        "tasks": open::tasks(state),
+        "timers": open::timers(state),
+        "work_items": open::work_items(state),
+        "waiting_intents": open::intents(state),
+        "wait_conditions": open::conditions(state),
+        "external_triggers": open::triggers(state),
         "operator_notifications": [],
-        "workspace": workspace(state),
+        "workspace": open::workspace(state),
         "execution": execution(state, setting),
-        "counts": counts(state),
-    })
-}
-
-fn shown(entries: impl Iterator<Item = Value>) -> Vec<Value> {
-    entries.take(ENTRIES_MAX).collect()
-}
-
-/// How many there are of what the lists show the first of.
-fn counts(state: &AgentState) -> Value {
-    json!({
-        "tasks": state.tasks.open.len(),
-        "children": state.tasks.open.values().filter(|task| task.child().is_some()).count(),
-        "timers": state.waiting.timers.len(),
-        "work_items": state.works.open.len(),
-        "waiting_intents": state.waiting.active().filter(|(_, wait)| is_external(&wait.wake)).count(),
-        "wait_conditions": state.waiting.active().count(),
-        "external_triggers": state.waiting.triggers.len(),
-        "attached_workspaces": state.workspaces.attached.len(),
-    })
-}
-
-/// What nothing stands in the way of comes first.
-fn work_items(state: &AgentState) -> Vec<Value> {
-    let mut items: Vec<(&WorkId, &WorkItem)> = state.works.open.iter().collect();
-    items.sort_by_key(|(id, item)| (item.blocker.is_some(), **id));
-    shown(items.into_iter().map(|(id, item)| view::work(state, *id, item)))
-}
-
-fn is_external(wake: &WakeOn) -> bool {
-    matches!(wake, WakeOn::External { .. })
-}
-
-/// Waits for the outside, under their older name.
-fn intents(state: &AgentState) -> Vec<Value> {
-    let external = state.waiting.active().filter(|(_, wait)| is_external(&wait.wake));
-    shown(external.map(|(id, wait)| waiting::intent(&state.agent_id, id, wait)))
-}
-
-fn conditions(state: &AgentState) -> Vec<Value> {
-    shown(state.waiting.active().map(|(id, wait)| waiting::wait(&state.agent_id, id, wait)))
-}
-
-fn triggers(state: &AgentState) -> Vec<Value> {
-    let set = state.waiting.triggers.iter().rev();
-    shown(set.map(|(id, trigger)| waiting::trigger(&state.agent_id, *id, trigger)))
-}
-
-/// Children as their handles know them; what a child does is told by itself.
-fn children(state: &AgentState) -> Vec<Value> {
-    let children = state.tasks.open.iter().filter_map(|(id, task)| Some((*id, task.child()?)));
-    shown(children.map(|(id, child)| self::child(&state.agent_id, id, child)))
-}
-
-fn child(parent: &AgentId, task: TaskId, child: &Child) -> Value {
-    let (status, phase) = match child.lifecycle {
-        ChildLifecycle::Active => ("awake_running", "running"),
-        ChildLifecycle::Stopped => ("stopped", "blocked"),
-        ChildLifecycle::Archived => ("stopped", "terminal"),
-    };
-    json!({
-        "identity": {
-            "agent_id": child.agent,
-            "kind": Role::Child,
-            "visibility": Visibility::Private,
-            "ownership": Ownership::ParentSupervised,
-            "profile_preset": Preset::PrivateChild,
-            "status": "active",
-            "is_default_agent": false,
-            "parent_agent_id": parent,
-            "lineage_parent_agent_id": parent,
-            "delegated_from_task_id": task,
-        },
-        "status": status,
-        "pending": 0,
-        "active_task_count": 0,
-        "observability": {"phase": phase},
-        "task_id": task,
-        "lifecycle": child.lifecycle,
-        "workspace_mode": child.mode,
+        "counts": open::counts(state),
     })
 }
 
@@ -401,15 +315,6 @@ fn anchor(state: &AgentState) -> Option<&str> {
         WorkspaceName::Attached(id) => state.workspaces.attached.get(id).map(|attached| attached.anchor.as_str()),
         WorkspaceName::AgentHome => None,
     }
-}
-
-fn workspace(state: &AgentState) -> Value {
-    let mut shown = view::workspace(state);
-    shown["attached_workspaces"] = shown["attached"].take();
-    if let Some(members) = shown.as_object_mut() {
-        members.remove("attached");
-    }
-    shown
 }
 
 fn last_turn(state: &AgentState) -> Value {

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod diagnostic;
 pub mod event;
 pub mod message;
+mod open;
 pub mod problem;
 pub mod record;
 pub mod waiting;

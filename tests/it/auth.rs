@@ -24,6 +24,19 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET", "/agents/main/events/stream"),
     ("GET", "/agents/main/ledger"),
     ("GET", "/agents/main/ledger/verify"),
+    ("GET", "/agents"),
+    ("GET", "/ledgers"),
+    ("GET", "/state"),
+    ("GET", "/agents/main/work-items"),
+    ("GET", "/agents/main/tasks/task-1/output"),
+    ("GET", "/agents/main/external-triggers/trigger-1"),
+    ("GET", "/agents/main/diagnostics"),
+    ("POST", "/control/agents/main/work-items"),
+    ("POST", "/control/agents/main/timers/timer-1/cancel"),
+    ("POST", "/control/agents/main/external-triggers"),
+    ("POST", "/control/agents/main/workspace/attach"),
+    ("POST", "/control/agents/main/archive"),
+    ("POST", "/control/agents/main.c1/prompt"),
     ("POST", "/agents/main/enqueue"),
     ("POST", "/enqueue"),
     ("POST", "/control/agents/main/create"),
@@ -43,13 +56,16 @@ const GUARDED: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn without_the_token_nothing_is_told_of_agents() {
-    let daemon = guarded().serve();
-    let ask = Ask::new(&daemon);
-    for (method, path) in GUARDED {
-        let told = ask.send(method, path, |request| request.header("content-type", "text/plain").body("x")).await;
-        let problem = told.refused(401, "unauthorized");
-        assert_eq!(told.header("www-authenticate"), "Bearer", "{path}");
-        assert!(problem["hint"].as_str().is_some_and(|hint| hint.contains("Bearer")), "{problem}");
+    // Whoever fails too often is held off, so a daemon is asked a few of them.
+    for few in GUARDED.chunks(20) {
+        let daemon = guarded().serve();
+        let ask = Ask::new(&daemon);
+        for (method, path) in few {
+            let told = ask.send(method, path, |request| request.header("content-type", "text/plain").body("x")).await;
+            let problem = told.refused(401, "unauthorized");
+            assert_eq!(told.header("www-authenticate"), "Bearer", "{path}");
+            assert!(problem["hint"].as_str().is_some_and(|hint| hint.contains("Bearer")), "{problem}");
+        }
     }
 }
 

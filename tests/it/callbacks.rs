@@ -177,3 +177,34 @@ async fn a_webhook_is_anybodys_and_needs_no_token() {
     call(&ask, &capability, "text/plain", b"hello").await.ok();
     ask.post(TRIGGERS, json!({"label": "ci"})).await.refused(401, "unauthorized");
 }
+
+#[tokio::test]
+async fn a_private_agent_is_reached_by_the_capability_that_it_made() {
+    let call = |tool: &str, arguments: Value| json!({"calls": [{"tool": tool, "arguments": arguments}]});
+    // The parent and its child follow the same script; what a child may not do is refused, and it goes on.
+    let rounds = json!([
+        call("SpawnAgent", json!({"initial_message": "wait for the build"})),
+        call("CreateExternalTrigger", json!({"mode": "enqueue", "label": "ci"})),
+        call("WaitFor", json!({"wake": "external", "reason": "the build"})),
+    ]);
+    let home = Home::new().scripted(&json!({"rounds": rounds, "default": {"text": "noted"}}));
+    let daemon = home.serve();
+    daemon.prompt("main", "start").await;
+    daemon.wait_for("main", "task_child_spawned").await;
+    daemon.wait_for("main.c1", "wait_created").await;
+    let file = home.path().join("agents").join("main.c1").join("triggers").join("trigger-1.url");
+    let urls = fs::read_to_string(file).expect("the agent has its URL");
+    let url = urls.lines().find(|url| url.contains("/enqueue/")).expect("a URL for each mode");
+    let ask = Ask::new(&daemon);
+    let path = url.strip_prefix(&ask.base).expect("it names the server that answers");
+    let told = call_text(&ask, path, "it built").await.ok();
+    assert_eq!((&told["agent_id"], &told["disposition"]), (&json!("main.c1"), &json!("enqueued")));
+    daemon.wait_for("main.c1", "wait_triggered").await;
+    daemon.wait_for("main", "task_exited").await;
+    daemon.wait_for("main.c1", "agent_archived").await;
+    call_text(&ask, path, "again").await.refused(404, "invalid_callback");
+}
+
+async fn call_text(ask: &Ask, path: &str, text: &str) -> Told {
+    call(ask, path, "text/plain", text.as_bytes()).await
+}

@@ -217,6 +217,11 @@ fn routes() -> Vec<Route> {
         read("/agents/list", ENTRY),
         read("/agents/main/status", SUMMARY),
         read("/agents/main/state", STATE),
+        read("/status", SUMMARY),
+        read("/state", STATE),
+        read("/briefs", &[("[].id", Text), ("[].agent_id", Text)]),
+        read("/transcript", &[("[].id", Text), ("[].agent_id", Text)]),
+        read("/worktree-summary", &[("agent_id", Text), ("summary", Text)]),
         read(
             "/agents/main/briefs",
             &[("[].id", Text), ("[].agent_id", Text), ("[].kind", Text), ("[].created_at", Text), ("[].text", Text)],

@@ -101,6 +101,15 @@ async fn items_are_paged_what_is_open_first_and_none_is_left_out() {
     let state = ask.get("/agents/main/state").await.ok();
     assert_eq!(ids(&state["work_items"]), ["work-1", "work-4", "work-7"]);
     assert_eq!(state["counts"]["work_items"], 3);
+    for number in 8..=60 {
+        open(&ask, &format!("item {number}")).await;
+    }
+    let state = ask.get("/agents/main/state").await.ok();
+    assert_eq!(
+        (ids(&state["work_items"]).len(), &state["counts"]["work_items"]),
+        (50, &json!(56)),
+        "a list has its end"
+    );
 }
 
 #[tokio::test]
