@@ -219,11 +219,12 @@ pub fn handle(
     let mut door = Door { state, cause: &request.cause, at, staged };
     door.pass(decision.own)?;
     door.bear(decision.births)?;
-    door.follow_up()?;
+    // What follows by itself may seal the ledger.
     if let Some(key) = &request.key {
         let RequestKey { key, fingerprint } = key.clone();
         door.pass(vec![RequestAnswered { key, fingerprint, answer: answer.clone() }.into()])?;
     }
+    door.follow_up()?;
     Ok(Ok(answer))
 }
 

@@ -56,3 +56,15 @@ async fn an_archived_agent_is_read_and_never_written_again() {
     assert_eq!(daemon.head("other").await, head, "nothing is left to do for it");
     assert!(daemon.is_whole("other").await);
 }
+
+#[tokio::test]
+async fn an_agent_with_nothing_open_ends_at_once_and_its_key_is_remembered() {
+    let home = Home::new();
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    daemon.create("other").await;
+    let archived = ask.post_as("k", "/control/agents/other/archive", "{}").await.ok();
+    assert_eq!(archived["lifecycle"], "archived");
+    assert_eq!(ask.post_as("k", "/control/agents/other/archive", "{}").await.ok(), archived);
+    assert!(daemon.is_whole("other").await);
+}
