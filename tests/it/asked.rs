@@ -65,11 +65,11 @@ impl Asked {
 
     /// The message that the turn is about.
     pub fn message(&self) -> &str {
-        let mut messages = self.said.iter().filter_map(|said| match said {
+        let message = self.said.iter().rev().find_map(|said| match said {
             Said::User(text) => Some(text.as_str()),
             Said::System(_) | Said::Assistant { .. } | Said::Result { .. } => None,
         });
-        messages.next_back().expect("a message")
+        message.expect("a message")
     }
 }
 

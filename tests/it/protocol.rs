@@ -24,25 +24,38 @@ fn serving(parent: Vec<Answer>, child: Vec<Answer>) -> ModelServer {
     server
 }
 
+/// The calls of the story: id, tool and arguments.
+fn called(id: &str) -> (&'static str, String) {
+    let (tool, arguments) = match id {
+        "call-plan" => ("CreateWorkItem", json!({"objective": "ship it"})),
+        "call-build" => ("ExecCommand", json!({"cmd": "echo built"})),
+        "call-spawn" => ("SpawnAgent", json!({"preset": "private_child", "initial_message": "review what was built"})),
+        "call-wait" => ("WaitFor", json!({"wake": "task_result", "resource": "task-2", "reason": "the review"})),
+        "call-complete" => {
+            ("CompleteWorkItem", json!({"work_item_id": "work-1", "result_summary": "built and reviewed"}))
+        }
+        "call-look" => ("ExecCommand", json!({"cmd": "echo looks good"})),
+        other => panic!("{other} is not in the story"),
+    };
+    (tool, arguments.to_string())
+}
+
+fn calling(answer: Answer, id: &str) -> Answer {
+    let (tool, arguments) = called(id);
+    answer.call(id, tool, &arguments)
+}
+
 fn story() -> ModelServer {
-    let spawn = json!({"preset": "private_child", "initial_message": "review what was built"});
-    let wait = json!({"wake": "task_result", "resource": "task-2", "reason": "the review"});
-    let complete = json!({"work_item_id": "work-1", "result_summary": "built and reviewed"});
-    serving(
-        vec![
-            Answer::text("I plan and build.")
-                .call("call-plan", "CreateWorkItem", &json!({"objective": "ship it"}).to_string())
-                .call("call-build", "ExecCommand", &json!({"cmd": "echo built"}).to_string()),
-            Answer::text("").call("call-spawn", "SpawnAgent", &spawn.to_string()),
-            Answer::text("").call("call-wait", "WaitFor", &wait.to_string()),
-            Answer::text("").call("call-complete", "CompleteWorkItem", &complete.to_string()),
-            Answer::text("It is shipped."),
-        ],
-        vec![
-            Answer::text("").call("call-look", "ExecCommand", &json!({"cmd": "echo looks good"}).to_string()),
-            Answer::text("I have reviewed it: it looks good."),
-        ],
-    )
+    let only = |id| calling(Answer::text(""), id);
+    let planning = calling(Answer::text("I plan and build."), "call-plan");
+    let parent = vec![
+        calling(planning, "call-build"),
+        only("call-spawn"),
+        only("call-wait"),
+        only("call-complete"),
+        Answer::text("It is shipped."),
+    ];
+    serving(parent, vec![only("call-look"), Answer::text("I have reviewed it: it looks good.")])
 }
 
 #[tokio::test]
@@ -81,13 +94,12 @@ fn asked_for_parent(asked: &[Asked]) {
     let [first, built, spawned, woken, shipped] = asked else { panic!("{} requests", asked.len()) };
     assert!(asked.iter().all(|asked| asked.tools == offered(Preset::PublicNamed)), "the tools are sent as they are");
     assert!(first.message().ends_with("\nship it"));
-    let calls = ["call-plan CreateWorkItem", "call-build ExecCommand"];
     let results = ["call-plan: work-1 is at revision 1", "call-build: exit code 0"];
-    assert_eq!(added(first, built), [&["I plan and build."][..], &calls, &results].concat());
+    assert_eq!(added(first, built), [&["I plan and build.", "call-plan", "call-build"][..], &results].concat());
     assert_eq!(result(built, "call-plan")["work_item_id"], "work-1");
     assert_eq!(result(built, "call-build")["output"], "built\n");
 
-    assert_eq!(added(built, spawned), ["call-spawn SpawnAgent", "call-spawn: main.c1 is born"]);
+    assert_eq!(added(built, spawned), ["call-spawn", "call-spawn: main.c1 is born"]);
     let (child, handle) = (result(spawned, "call-spawn"), json!({"task_id": "task-2", "status": "running"}));
     assert_eq!(child["agent_id"], "main.c1");
     assert!(handle.as_object().unwrap().iter().all(|(name, value)| child["task_handle"][name] == *value), "{child}");
@@ -95,14 +107,14 @@ fn asked_for_parent(asked: &[Asked]) {
     assert!(woken.message().contains("task_result from task-2, trusted_system"), "{}", woken.message());
     assert!(woken.message().ends_with("> I have reviewed it: it looks good."), "{}", woken.message());
     assert_eq!(woken.calls(), 0, "a turn begins anew");
-    assert_eq!(added(woken, shipped), ["call-complete CompleteWorkItem", "call-complete: work-1 is at revision 1"]);
+    assert_eq!(added(woken, shipped), ["call-complete", "call-complete: work-1 is at revision 1"]);
 }
 
 fn asked_for_child(asked: &[Asked]) {
     let [first, looked] = asked else { panic!("{} requests", asked.len()) };
     assert!(asked.iter().all(|asked| asked.tools == offered(Preset::PrivateChild)), "a child is offered less");
     assert!(first.message().ends_with("\nreview what was built") && first.message().contains("trusted_system"));
-    assert_eq!(added(first, looked), ["call-look ExecCommand", "call-look: exit code 0"]);
+    assert_eq!(added(first, looked), ["call-look", "call-look: exit code 0"]);
     assert_eq!(result(looked, "call-look")["output"], "looks good\n");
 }
 
@@ -113,7 +125,7 @@ fn offered(preset: Preset) -> Vec<(String, String, Value)> {
     tools::schemas(preset).into_iter().map(offered).collect()
 }
 
-/// What the next request of a turn adds: it begins with all that the one before said.
+/// What the next request of a turn adds to all that the one before said. Calls are sent back as they were made.
 fn added(before: &Asked, after: &Asked) -> Vec<String> {
     let fresh = after.said.strip_prefix(&before.said[..]).expect("a prompt only grows within a turn");
     fresh.iter().flat_map(shown).collect()
@@ -123,7 +135,10 @@ fn shown(said: &Said) -> Vec<String> {
     match said {
         Said::Assistant { text, calls } => {
             let text = Some(text.clone()).filter(|text| !text.is_empty());
-            text.into_iter().chain(calls.iter().map(|(id, tool, _)| format!("{id} {tool}"))).collect()
+            for (id, tool, arguments) in calls {
+                assert_eq!((tool.as_str(), arguments.to_string()), called(id));
+            }
+            text.into_iter().chain(calls.iter().map(|(id, ..)| id.clone())).collect()
         }
         Said::Result { call, text } => {
             let envelope: Value = serde_json::from_str(text).expect("an envelope");
