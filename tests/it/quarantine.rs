@@ -119,13 +119,16 @@ async fn a_damaged_agent_is_set_apart_and_the_others_are_served() {
 #[tokio::test]
 async fn an_agent_that_was_damaged_at_work_does_not_take_the_server_down() {
     let home = Home::new();
-    let gate = home.gate("go");
+    let (gate, mut signs) = (home.gate("go"), home.signs("running"));
     let daemon = home.serve();
     daemon.create("well").await;
-    let message = daemon.prompt("main", "$ read go < go").await;
-    daemon.wait_for("main", "task_started").await;
-    let resumed = daemon.prompt("well", &format!("$ read go < {}", home.workspace().join("go").display())).await;
-    daemon.wait_for("well", "task_started").await;
+    let waits = format!("$ cd {}; echo > running; read go < go", home.workspace().display());
+    let message = daemon.prompt("main", &waits).await;
+    let resumed = daemon.prompt("well", &waits).await;
+    // Until its command runs, a process that is about to become its supervisor may hold the ledger's file.
+    for _ in 0..2 {
+        signs.next().await;
+    }
     daemon.kill();
     Damage::Flipped(5).inflict(&home, "main");
 
