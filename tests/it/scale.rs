@@ -1,4 +1,4 @@
-//! Many readers, many agents.
+//! Many readers, many agents, many timers.
 //!
 //! `HOLON_TEST_AGENTS=10000 cargo test --release --test it scale:: -- --nocapture` measures a larger home, and then
 //! requires of it what the bars require; without it the tests are small enough for every day.
@@ -6,7 +6,7 @@
 use crate::ask::Ask;
 use crate::daemon::{Daemon, Home, PATIENCE};
 use futures::{StreamExt, stream};
-use holon::client::{Address, Client};
+use holon::client::{Address, Client, StreamedEvent};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -17,6 +17,8 @@ const AGENTS_DEFAULT: usize = 300;
 const TICK_MS: u64 = 10;
 /// Requests under way at once.
 const AT_ONCE: usize = 64;
+/// Setting a timer takes a turn; so many times as long as creating an agent is longer than it takes.
+const SETTING_IS_CREATING: u32 = 15;
 
 /// Lets this process open as many files as it may.
 fn raise_descriptors() {
@@ -78,11 +80,15 @@ fn agents() -> usize {
     std::env::var("HOLON_TEST_AGENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(AGENTS_DEFAULT)
 }
 
+fn agent(number: usize) -> String {
+    format!("agent-{number:06}")
+}
+
 async fn create(daemon: &Daemon, count: usize) {
     let ask = Ask::new(daemon);
     let creations = (0..count).map(|number| {
         let ask = ask.clone();
-        async move { ask.post(&format!("/control/agents/agent-{number:06}/create"), "{}").await.ok() }
+        async move { ask.post(&format!("/control/agents/{}/create", agent(number)), "{}").await.ok() }
     });
     stream::iter(creations).buffer_unordered(AT_ONCE).for_each(|_| std::future::ready(())).await;
 }
@@ -140,7 +146,7 @@ async fn many_agents_are_all_there_after_a_restart_and_cost_nothing_at_rest() {
     let began = Instant::now();
     let daemon = home.serve();
     eprintln!("ready again after {:?}", began.elapsed());
-    let mut expected: Vec<String> = (0..count).map(|number| format!("agent-{number:06}")).collect();
+    let mut expected: Vec<String> = (0..count).map(agent).collect();
     expected.push("main".into());
     for limit in [7, 100, 1_000] {
         if count / limit < 100 {
@@ -160,6 +166,67 @@ async fn many_agents_are_all_there_after_a_restart_and_cost_nothing_at_rest() {
     }
     if std::env::var_os("HOLON_TEST_AGENTS").is_some() {
         at_rest(&daemon).await;
+    }
+}
+
+/// What became of a timer: how late it fired, and how late the turn began that it brought, in milliseconds.
+async fn lateness(daemon: &Daemon, agent: &str) -> (i64, i64) {
+    let ended = |event: &StreamedEvent| event.kind == "turn_terminal" && event.data["payload"]["run"] == "run-2";
+    let events = daemon.watch(agent, 0, ended).await;
+    let only = |kind: &str, run: Option<&str>| {
+        let is_it = |event: &&StreamedEvent| event.kind == kind && event.data["payload"]["run"].as_str() == run;
+        let mut found = events.iter().filter(is_it);
+        let event = found.next().unwrap_or_else(|| panic!("{agent} has no {kind}"));
+        assert!(found.next().is_none(), "{agent} has two {kind}");
+        event
+    };
+    let at = |event: &StreamedEvent| {
+        let ts = event.data["ts"].as_str().expect("a time");
+        ts.parse::<jiff::Timestamp>().expect("a time").as_millisecond()
+    };
+    let created = only("timer_created", None);
+    let due = at(created) + created.data["payload"]["duration_ms"].as_i64().expect("a number");
+    (at(only("timer_fired", None)) - due, at(only("turn_started", Some("run-2"))) - due)
+}
+
+fn print_spread(what: &str, mut late_ms: Vec<i64>) {
+    late_ms.sort_unstable();
+    let at = |percent: usize| late_ms[(late_ms.len() - 1) * percent / 100];
+    eprintln!("{what}: p50 {} ms, p99 {} ms, at most {} ms late", at(50), at(99), at(100));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timers_due_at_once_fire_on_time_for_agents_that_nobody_has_loaded() {
+    let count = agents();
+    let home = Home::new();
+    let daemon = home.serve();
+    let began = Instant::now();
+    create(&daemon, count).await;
+    let due = Instant::now() + began.elapsed() * SETTING_IS_CREATING + Duration::from_secs(5);
+    let agents: Vec<String> = (0..count).map(agent).collect();
+    let began = Instant::now();
+    let set = stream::iter(&agents).for_each_concurrent(AT_ONCE, async |agent| {
+        let wait = due.saturating_duration_since(Instant::now());
+        let message = daemon.prompt(agent, &format!("timer {}ms: look", wait.as_millis())).await;
+        daemon.settled(agent, &message).await;
+    });
+    set.await;
+    eprintln!("{count} timers set in {:?}", began.elapsed());
+    assert!(daemon.stop().success());
+    let daemon = home.serve();
+    assert!(Instant::now() < due, "all are set, and none is loaded, before the time comes");
+
+    tokio::time::sleep(due - Instant::now()).await;
+    // The last is looked at first, so that the others are done with when they are looked at.
+    lateness(&daemon, &agents[count - 1]).await;
+    let late = stream::iter(&agents).map(|agent| lateness(&daemon, agent)).buffer_unordered(AT_ONCE);
+    let (fired, begun): (Vec<i64>, Vec<i64>) = late.collect::<Vec<_>>().await.into_iter().unzip();
+    assert!(fired.iter().all(|late_ms| *late_ms >= 0), "no timer fires before its time");
+    let latest = fired.iter().max().copied();
+    print_spread("fired", fired);
+    print_spread("turns begun", begun);
+    if std::env::var_os("HOLON_TEST_AGENTS").is_some() {
+        assert!(latest < Some(5_000), "due agents are scheduled within 5 s");
     }
 }
 
