@@ -192,7 +192,7 @@ async fn a_private_agent_is_reached_by_the_capability_that_it_made() {
     daemon.prompt("main", "start").await;
     daemon.wait_for("main", "task_child_spawned").await;
     daemon.wait_for("main.c1", "wait_created").await;
-    let file = home.path().join("agents").join("main.c1").join("triggers").join("trigger-1.url");
+    let file = home.path().join("triggers").join("main.c1-trigger-1.url");
     let urls = fs::read_to_string(file).expect("the agent has its URL");
     let url = urls.lines().find(|url| url.contains("/enqueue/")).expect("a URL for each mode");
     let ask = Ask::new(&daemon);

@@ -81,8 +81,17 @@ struct Batch {
 enum Stop {
     /// The core contradicts itself, or the ledger is damaged: nobody is served from this state.
     Apart(String),
-    /// The last events were not written. Their outcomes still hold.
-    NotWritten(AppendError, Vec<Told>),
+    /// The last events were not written.
+    NotWritten(Unwritten),
+}
+
+/// What is left of a batch that was not written.
+struct Unwritten {
+    error: AppendError,
+    /// What they tell has happened all the same.
+    outcomes: Vec<Told>,
+    /// They look at what is durable.
+    reads: Vec<Read>,
 }
 
 /// Starts the loop of an agent.
@@ -150,14 +159,15 @@ impl AgentLoop {
                     self.shared.set_apart(&self.id, reason);
                     return false;
                 }
-                Err(Stop::NotWritten(error, mut outcomes)) => {
+                Err(Stop::NotWritten(mut unwritten)) => {
+                    let error = &unwritten.error;
                     tracing::error!(agent = %self.id, %error, "events were not written; folding the ledger again");
-                    if let AppendError::Conflict { agent, .. } = &error
+                    if let AppendError::Conflict { agent, .. } = error
                         && *agent != self.id
                     {
-                        outcomes.iter_mut().for_each(|told| append::refuse_birth(told, agent));
+                        unwritten.outcomes.iter_mut().for_each(|told| append::refuse_birth(told, agent));
                     }
-                    if !self.reload(outcomes).await {
+                    if !self.reload(unwritten).await {
                         return false;
                     }
                 }
@@ -372,7 +382,8 @@ impl AgentLoop {
                     let reason = error.to_string();
                     let unavailable = || Err(SubmitError::Unavailable(reason.clone()));
                     batch.answers.into_iter().for_each(|(reply, _)| drop(reply.send(unavailable())));
-                    return Err(Stop::NotWritten(error, batch.outcomes));
+                    let (outcomes, reads) = (batch.outcomes, batch.reads);
+                    return Err(Stop::NotWritten(Unwritten { error, outcomes, reads }));
                 }
             };
             self.head = head;
@@ -414,9 +425,12 @@ impl AgentLoop {
     }
 
     /// Folds the ledger again after a failed append. False when the host goes down meanwhile.
-    async fn reload(&mut self, outcomes: Vec<Told>) -> bool {
-        let mut wait = RELOAD_WAIT_FIRST;
-        let mut kept = Vec::new();
+    async fn reload(&mut self, unwritten: Unwritten) -> bool {
+        let Unwritten { error, outcomes, reads } = unwritten;
+        // Who was taken for somebody else has no disk to wait for.
+        let is_conflict = matches!(error, AppendError::Conflict { .. });
+        let mut wait = if is_conflict { Duration::ZERO } else { RELOAD_WAIT_FIRST };
+        let mut kept: Vec<Mail> = reads.into_iter().map(Mail::Read).collect();
         loop {
             let pause = tokio::time::sleep(wait);
             tokio::pin!(pause);
@@ -442,7 +456,7 @@ impl AgentLoop {
                 Err(SubmitError::Quarantined { .. }) => return false,
                 Err(error) => tracing::error!(agent = %self.id, %error, "the ledger cannot be read yet"),
             }
-            wait = (wait * 2).min(RELOAD_WAIT_MAX);
+            wait = (wait * 2).clamp(RELOAD_WAIT_FIRST, RELOAD_WAIT_MAX);
         }
         for (effect, request, blobs) in outcomes {
             let outcome = Outcome { effect, what: What::Command { request, blobs } };
