@@ -164,6 +164,7 @@ fn content(event: &Event) -> Option<&Content> {
     match event {
         Event::Queue(QueueEvent::Enqueued(event)) => Some(&event.body),
         Event::Operator(OperatorEvent::BriefCreated(event)) => Some(&event.text),
+        Event::Waiting(WaitingEvent::WakeRequested(event)) => event.body.as_ref(),
         Event::Turn(TurnEvent::Entry(event)) => match &event.entry {
             Entry::ToolResult { result, .. } => result.shown().map(|shown| &shown.text),
             Entry::Incoming { .. } | Entry::Assistant { .. } | Entry::Interjection { .. } => None,
@@ -273,11 +274,11 @@ impl Making<'_> {
             return Err(Missing::Event(seq).into());
         };
         let mut rendered = text::message(message, envelope.at, self.contents.text(seq)?);
-        for wake in wakes {
-            let Event::Waiting(WaitingEvent::WakeRequested(wake)) = &self.contents.event(*wake)?.event else {
-                return Err(Missing::Event(*wake).into());
+        for seq in wakes {
+            let Event::Waiting(WaitingEvent::WakeRequested(wake)) = &self.contents.event(*seq)?.event else {
+                return Err(Missing::Event(*seq).into());
             };
-            rendered.push_str(&text::wake(wake));
+            rendered.push_str(&text::wake(wake, self.contents.text(*seq)?));
         }
         self.add(kind, rendered.into_bytes());
         Ok(())

@@ -41,10 +41,11 @@ pub(super) fn message(message: &MessageEnqueued, at: Timestamp, body: &str) -> S
     format!("[{id} {kind} from {origin}, {trust}{evidence}, {at}]\n{body}")
 }
 
-/// One line of a tick that carries wakes.
-pub(super) fn wake(wake: &WakeRequested) -> String {
+/// A wake that a tick carries: a line, and what came along with it as somebody else's.
+pub(super) fn wake(wake: &WakeRequested, body: &str) -> String {
     let source = wake.source.as_deref().unwrap_or("unnamed");
-    format!("\nwake from {}: {}", line(source), line(&wake.reason))
+    let said = format!("\nwake from {}: {}", line(source), line(&wake.reason));
+    if body.is_empty() { said } else { format!("{said}\n{}", quoted(body)) }
 }
 
 fn origin(origin: &Origin) -> String {

@@ -99,9 +99,6 @@ fn to_end(state: &AgentState, reason: &str) -> Vec<Event> {
     let revoked = |trigger: &TriggerId| TriggerRevoked { trigger: *trigger, reason: "agent_archived".into() }.into();
     events.extend(state.waiting.triggers.keys().map(revoked));
     events.push(AgentArchiveRequested { reason: reason.to_owned() }.into());
-    if state.agent.is_supervised() && state.outbox.report.is_none() {
-        events.push(report(state, TaskStatus::Cancelled));
-    }
     events
 }
 
@@ -111,12 +108,13 @@ fn delivered(state: &AgentState, entry: EventSeq) -> Result<Decision, Rejection>
     Ok(Decision::of(if owed { vec![OutboxDelivered { entry }.into()] } else { Vec::new() }))
 }
 
-/// What an agent between turns leads to by itself: a delegation that has come to rest is reported, an agent whose
-/// report was taken ends, and one that is to end does so once nothing is open.
+/// What an agent between turns leads to by itself: a delegation that has come to rest or was ended is reported, an
+/// agent whose report was taken ends, and one that is to end does so once nothing is open.
 pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
     match state.agent.lifecycle {
+        Lifecycle::Archiving if owes_report(state) => vec![report(state, TaskStatus::Cancelled)],
         Lifecycle::Archiving if is_closed(state) => vec![AgentArchived {}.into()],
-        Lifecycle::Active if state.agent.is_supervised() && state.outbox.report.is_none() => come_to_rest(state),
+        Lifecycle::Active if owes_report(state) => come_to_rest(state),
         Lifecycle::Active | Lifecycle::Paused | Lifecycle::Stopped if is_reported(state) => {
             to_end(state, "delegation_ended")
         }
@@ -134,6 +132,10 @@ fn is_closed(state: &AgentState) -> bool {
         && state.tasks.open.is_empty()
         && state.outbox.owed.is_empty()
         && state.workspaces.worktrees.is_empty()
+}
+
+fn owes_report(state: &AgentState) -> bool {
+    state.agent.is_supervised() && state.outbox.report.is_none()
 }
 
 fn is_reported(state: &AgentState) -> bool {

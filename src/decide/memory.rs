@@ -7,7 +7,7 @@ use crate::events::memory::WorkingMemoryUpdated;
 use crate::fold::AgentState;
 use crate::words::content::Content;
 use crate::words::id::WorkId;
-use crate::words::limit::{MEMORY_ENTRIES_MAX, MEMORY_ENTRY_BYTES_MAX};
+use crate::words::limit::{MEMORY_BYTES_MAX, MEMORY_ENTRIES_MAX, MEMORY_ENTRY_BYTES_MAX};
 
 /// Writes a note over, or removes it.
 pub(super) fn update(
@@ -23,6 +23,12 @@ pub(super) fn update(
     }
     if text.is_some_and(|text| text.bytes() > MEMORY_ENTRY_BYTES_MAX as u64) {
         return Err(over("text", MEMORY_ENTRY_BYTES_MAX));
+    }
+    let others = entries.iter().filter(|(name, _)| *name != entry);
+    let others_bytes: u64 = others.map(|(_, other)| other.text.bytes()).sum();
+    if text.is_some_and(|text| others_bytes + text.bytes() > MEMORY_BYTES_MAX as u64) {
+        let reason = format!("would make all notes longer than {MEMORY_BYTES_MAX} bytes; remove some");
+        return Err(Rejection::Invalid { field: "text", reason });
     }
     match (text, entries.contains_key(entry)) {
         (None, false) => return Err(Rejection::Unknown { what: "note", id: entry.to_owned() }),

@@ -3,7 +3,7 @@
 use super::waiting::{self, News};
 use super::{Decision, Rejection, policy};
 use crate::events::Event;
-use crate::events::agent::Answer;
+use crate::events::agent::{Answer, Visibility};
 use crate::events::queue::{
     Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
     Trust,
@@ -53,6 +53,9 @@ pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decis
 /// and the work that it is bound to.
 pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>) -> Result<Decision, Rejection> {
     admits(state)?;
+    if matches!(new.origin, Origin::Operator { .. } | Origin::Channel { .. } | Origin::Webhook { .. }) {
+        not_private(state)?;
+    }
     if !policy::allows(&new.origin, new.kind) {
         return Err(Rejection::KindOriginMismatch { kind: new.kind.name() });
     }
@@ -159,6 +162,14 @@ pub(super) fn admits(state: &AgentState) -> Result<(), Rejection> {
         Lifecycle::Stopped => Err(Rejection::AgentStopped),
         Lifecycle::Archiving | Lifecycle::Archived => Err(Rejection::AgentArchived),
         Lifecycle::Unborn => Err(Rejection::UnknownAgent),
+    }
+}
+
+/// A private agent hears its supervisor, and whoever it gave a capability to (semantics 1).
+pub(super) fn not_private(state: &AgentState) -> Result<(), Rejection> {
+    match state.agent.visibility {
+        Visibility::Public => Ok(()),
+        Visibility::Private => Err(Rejection::AgentPrivate),
     }
 }
 

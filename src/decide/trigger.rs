@@ -7,16 +7,16 @@ use super::queue::{NewMessage, admits, enqueue, over};
 use super::waiting::{NewWake, wake_up};
 use super::{Decision, Rejection};
 use crate::events::Event;
-use crate::events::agent::Answer;
+use crate::events::agent::{Answer, WakeDisposition};
 use crate::events::call::{Action, CallResult};
 use crate::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
 use crate::events::waiting::{CallbackDelivered, DeliveryMode, TriggerCreated, TriggerRevoked};
 use crate::fold::AgentState;
 use crate::fold::turn::Calls;
-use crate::words::content::{Content, excerpt};
+use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{TriggerId, WorkId};
-use crate::words::limit::{NAME_BYTES_MAX, TRIGGERS_MAX, WAKE_TEXT_BYTES_MAX};
+use crate::words::limit::{NAME_BYTES_MAX, TRIGGERS_MAX};
 use serde::{Deserialize, Serialize};
 
 /// What came through a capability.
@@ -88,6 +88,7 @@ pub(super) fn deliver(state: &AgentState, callback: &NewCallback) -> Result<Deci
         DeliveryMode::Enqueue => enqueue(state, &message(*id, &trigger.label, callback), work)?,
     };
     let message = match &decision.answer {
+        Some(Answer::Woken { disposition: WakeDisposition::Ignored, .. }) => return Ok(decision),
         Some(Answer::Message(message) | Answer::Woken { message, .. }) => *message,
         Some(_) | None => return Err(Rejection::NothingToDo),
     };
@@ -95,11 +96,10 @@ pub(super) fn deliver(state: &AgentState, callback: &NewCallback) -> Result<Deci
     Ok(decision)
 }
 
-/// A hint: what came says why, as far as a reason goes.
+/// A hint, with what came along.
 fn wake(id: TriggerId, label: &str, callback: &NewCallback) -> NewWake {
-    let said = excerpt(callback.body.excerpt(), WAKE_TEXT_BYTES_MAX / 2).trim();
-    let reason = if said.is_empty() { label.to_owned() } else { format!("{label}: {said}") };
-    NewWake { reason, source: Some(id.to_string()), correlation_id: None, causation_id: None }
+    let body = Some(&callback.body).filter(|body| body.bytes() > 0).cloned();
+    NewWake { reason: label.to_owned(), source: Some(id.to_string()), correlation_id: None, causation_id: None, body }
 }
 
 fn message(id: TriggerId, label: &str, callback: &NewCallback) -> NewMessage {

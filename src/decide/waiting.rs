@@ -4,7 +4,7 @@
 //! decide that what was waited for is so (semantics 6).
 
 use super::call::Called;
-use super::queue::{admits, over, owed};
+use super::queue::{admits, not_private, over, owed};
 use super::trigger::{self, NewCallback};
 use super::{Decision, Rejection, timer};
 use crate::events::Event;
@@ -23,8 +23,8 @@ use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
 use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 use crate::words::limit::{
-    EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, RECHECK_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN, WAITS_MAX, WAKE_REASONS_MAX,
-    WAKE_TEXT_BYTES_MAX,
+    EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, QUEUE_BODY_BYTES_MAX, RECHECK_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN, WAITS_MAX,
+    WAKE_REASONS_MAX, WAKE_TEXT_BYTES_MAX,
 };
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -82,11 +82,16 @@ pub struct NewWake {
     pub source: Option<String>,
     pub correlation_id: Option<String>,
     pub causation_id: Option<String>,
+    /// What came along, from a capability's holder.
+    pub body: Option<Content>,
 }
 
 pub(super) fn decide(state: &AgentState, command: &WaitingCommand, at: Timestamp) -> Result<Decision, Rejection> {
     match command {
-        WaitingCommand::Wake(wake) => wake_up(state, wake, None),
+        WaitingCommand::Wake(wake) => {
+            not_private(state)?;
+            wake_up(state, wake, None)
+        }
         WaitingCommand::CreateTimer { duration_ms, interval_ms, summary } => {
             admits(state)?;
             let (events, timer) = timer::set(state, *duration_ms, *interval_ms, summary.as_deref(), None)?;
@@ -298,10 +303,13 @@ fn end(state: &AgentState, id: WaitId, at: Timestamp) -> Result<Vec<Event>, Reje
 pub(super) fn wake_up(state: &AgentState, wake: &NewWake, work: Option<WorkId>) -> Result<Decision, Rejection> {
     admits(state)?;
     check_bounds(wake)?;
+    if state.queue.body_bytes + wake.body.as_ref().map_or(0, Content::bytes) > QUEUE_BODY_BYTES_MAX {
+        return Err(Rejection::QueueFull { waiting: state.queue.waiting.len() });
+    }
     let ended = ended_by(state, &News::External(work));
     let Some((message, waiting)) = state.queue.wake_tick() else { return Ok(woken(state, wake, work, &ended)) };
     let news = triggered(&ended, &WaitTrigger::Message(message));
-    let mark = wake_mark(&wake.reason, wake.source.as_deref());
+    let mark = wake_mark(&wake.reason, wake.source.as_deref(), wake.body.as_ref());
     if waiting.wakes.iter().any(|named| named.mark == mark) {
         return Ok(told(wake, WakeDisposition::Ignored, message, news));
     }
@@ -347,6 +355,7 @@ fn told(wake: &NewWake, disposition: WakeDisposition, message: MessageId, mut ev
             source: wake.source.clone(),
             correlation_id: wake.correlation_id.clone(),
             causation_id: wake.causation_id.clone(),
+            body: wake.body.clone(),
             disposition,
             message,
         };

@@ -5,7 +5,9 @@ use super::call::{Action, CallResult};
 use super::task::CommandOutput;
 use super::turn::{Entry, Section};
 use super::work::WorkChange;
-use super::{Event, MemoryEvent, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WorkEvent, WorkspaceEvent};
+use super::{
+    Event, MemoryEvent, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent, WorkEvent, WorkspaceEvent,
+};
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 
@@ -30,6 +32,7 @@ pub fn payloads(event: &Event) -> Vec<Payload> {
         Event::Workspace(WorkspaceEvent::GuidanceRead(event)) => event.content.iter().flat_map(of_content).collect(),
         Event::Memory(MemoryEvent::Updated(event)) => event.text.iter().flat_map(of_content).collect(),
         Event::Memory(MemoryEvent::EpisodeFinalized(event)) => of_content(&event.digest).collect(),
+        Event::Waiting(WaitingEvent::WakeRequested(event)) => event.body.iter().flat_map(of_content).collect(),
         Event::Queue(QueueEvent::Settled(_)) | Event::Waiting(_) | Event::Workspace(_) => Vec::new(),
     }
 }

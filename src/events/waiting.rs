@@ -3,6 +3,7 @@
 //! Durations count from the reading of the clock that their own event carries (architecture 4).
 
 use crate::events::agent::WakeDisposition;
+use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 
@@ -65,6 +66,8 @@ plane! {
             source: Option<String>,
             correlation_id: Option<String>,
             causation_id: Option<String>,
+            /// What came along, from a capability's holder.
+            body: Option<Content>,
             disposition: WakeDisposition,
             /// The tick that names this wake.
             message: MessageId,

@@ -13,6 +13,7 @@ use super::{Illegal, Place};
 use crate::events::operator::{BriefKind, OperatorEvent};
 use crate::events::queue::{Lane, MessageEnqueued, MessageKind, MessageSettled, Origin, Subject};
 use crate::events::waiting::WakeRequested;
+use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, MessageId, TaskId, WorkId};
 use crate::words::time::Timestamp;
@@ -73,8 +74,12 @@ pub fn work_of(about: &[Subject]) -> Vec<WorkId> {
 }
 
 /// What makes two wakes the same.
-pub fn wake_mark(reason: &str, source: Option<&str>) -> Hash {
-    Hash::of(format!("{}\n{reason}", source.unwrap_or_default()).as_bytes())
+pub fn wake_mark(reason: &str, source: Option<&str>, body: Option<&Content>) -> Hash {
+    let body = body.map_or_else(String::new, |body| match body {
+        Content::Inline(text) => Hash::of(text.as_bytes()).to_string(),
+        Content::Stored { hash, .. } => hash.to_string(),
+    });
+    Hash::of(format!("{}\n{body}\n{reason}", source.unwrap_or_default()).as_bytes())
 }
 
 impl Queue {
@@ -131,7 +136,11 @@ impl Queue {
 
     pub(super) fn wake(&mut self, event: &WakeRequested, place: Place) -> Result<(), Illegal> {
         let queued = self.waiting.get_mut(&event.message).ok_or("the tick of a wake waits")?;
-        queued.wakes.push(Wake { mark: wake_mark(&event.reason, event.source.as_deref()), seq: place.seq });
+        let mark = wake_mark(&event.reason, event.source.as_deref(), event.body.as_ref());
+        queued.wakes.push(Wake { mark, seq: place.seq });
+        let bytes = event.body.as_ref().map_or(0, Content::bytes);
+        queued.body_bytes = queued.body_bytes.saturating_add(bytes);
+        self.body_bytes = self.body_bytes.checked_add(bytes).ok_or("the bodies are beyond counting")?;
         Ok(())
     }
 

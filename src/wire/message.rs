@@ -135,7 +135,7 @@ impl PromptBody {
 impl From<WakeBody> for NewWake {
     fn from(body: WakeBody) -> Self {
         let WakeBody { reason, source, correlation_id, causation_id } = body;
-        Self { reason, source, correlation_id, causation_id }
+        Self { reason, source, correlation_id, causation_id, body: None }
     }
 }
 

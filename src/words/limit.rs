@@ -152,6 +152,8 @@ pub const GUIDANCE_BYTES_MAX: usize = 64 * 1024;
 /// Notes of the working memory, and one note.
 pub const MEMORY_ENTRIES_MAX: usize = 64;
 pub const MEMORY_ENTRY_BYTES_MAX: usize = 8 * 1024;
+/// Of all notes together, which every prompt shows.
+pub const MEMORY_BYTES_MAX: usize = 64 * 1024;
 /// Episodes that prompts repeat.
 pub const EPISODES_KEPT_MAX: usize = 8;
 /// Turns after which an episode is closed in any case (semantics 9).

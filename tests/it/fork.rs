@@ -3,7 +3,7 @@
 
 use crate::story::tell;
 use crate::world::World;
-use holon::words::limit::{INHERITED_BYTES_MAX, MEMORY_ENTRIES_MAX, WORK_OPEN_MAX};
+use holon::words::limit::{INHERITED_BYTES_MAX, MEMORY_BYTES_MAX, MEMORY_ENTRIES_MAX, WORK_OPEN_MAX};
 
 /// A world in which `story` has happened; its lines are parted by `; `.
 fn after(story: &str) -> World {
@@ -177,7 +177,7 @@ fn its_size_is_bounded_whatever_the_parents_history() {
             &mut world,
             &format!(
                 r#"prompt note; begin; round; answer | MemoryUpdate {{"entry":"note {entry}","text":"{}"}}"#,
-                &long[..4_000]
+                &long[..MEMORY_BYTES_MAX / MEMORY_ENTRIES_MAX]
             ),
         );
         live(&mut world, "round; answer noted");

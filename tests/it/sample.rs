@@ -270,6 +270,7 @@ fn other_events() -> Vec<Event> {
         source: text("ci"),
         correlation_id: text("correlation"),
         causation_id: text("causation"),
+        body: Some(stored()),
         disposition: WakeDisposition::Woken,
         message: MessageId(9),
     };

@@ -186,7 +186,7 @@ fn a_child_whose_work_is_blocked_asks_as_well() {
 fn a_child_that_waits_for_the_outside_has_not_come_to_rest() {
     check(
         r#"
-        given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; of main.c1 begin; of main.c1 round
+        given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; of main.c1 trigger wake token ci; of main.c1 begin; of main.c1 round
         > of main.c1 answer | WaitFor {"wake":"external","reason":"the delivery"}
         main.c1: said 1:  (1 calls)
         main.c1: wait_created wait=wait-1 owner=agent reason="the delivery" recheck_after_ms=3600000 recoverability=weak
@@ -197,17 +197,18 @@ fn a_child_that_waits_for_the_outside_has_not_come_to_rest() {
         main.c1: episode-1 holds run-1 to run-1: wait_began
         > of main.c1 owed
         main.c1: EndWait { wait: WaitId(1) } in 3600000 ms
-        > of main.c1 wake it has come
+        > of main.c1 callback wake token it has come
         main.c1: msg-2 enqueued next system_tick trusted_system: The agent was woken.
         main.c1: wait_triggered wait=wait-1 by.message=msg-2
-        main.c1: msg-2 woken by wake: it has come
+        main.c1: msg-2 woken by wake: ci | it has come
+        main.c1: callback_delivered trigger=trigger-1 message=msg-2
         > of main.c1 begin
         main.c1: run-2 begun on msg-2
         main.c1: incoming msg-2
         main.c1: wait_consumed wait=wait-1 run=run-2
         > of main.c1 round
         main.c1: round 1 keeps 0 adds contract earlier_message earlier_answer message
-        main.c1: round 1 attempt 21 boot 1 model 0
+        main.c1: round 1 attempt 23 boot 1 model 0
         > of main.c1 answer it has come
         main.c1: said 1: it has come (0 calls)
         main.c1: brief-2 result msg-2: it has come
@@ -299,7 +300,7 @@ fn a_task_that_is_stopped_ends_its_child() {
         main.c1: run-1 aborted agent_archived after 1 rounds
         main.c1: task-1 to be ended: agent_archived
         main.c1: agent_archive_requested reason=operator
-        main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
+        main.c1: delegation_reported status=cancelled run=run-1 report="run-1 was aborted: agent_archived. The message is not tried again." usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
         child_directed task=task-1 lifecycle=archived
         > of main.c1 owed
         main.c1: RunTask { task: TaskId(1), attempt: EventSeq(9) }
@@ -309,7 +310,7 @@ fn a_task_that_is_stopped_ends_its_child() {
         main.c1: task-1 interrupted, signal 15
         > take main.c1
         task-1 cancelled, reported
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it has reported. Output of 20 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it has reported. Output of 66 bytes begins:
         main.c1: outbox_delivered entry=16
         main.c1: agent_archived
         > of main.c1 posture
@@ -387,7 +388,7 @@ fn an_agent_that_is_archived_takes_its_children_with_it() {
         main.c1: msg-1 settled aborted run-1
         main.c1: run-1 aborted agent_archived after 1 rounds
         main.c1: agent_archive_requested reason=operator
-        main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
+        main.c1: delegation_reported status=cancelled run=run-1 report="run-1 was aborted: agent_archived. The message is not tried again." usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
         child_directed task=task-1 lifecycle=archived
         > posture
         archived archiving [22], tasks active

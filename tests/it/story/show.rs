@@ -28,7 +28,8 @@ pub fn event(envelope: &Envelope) -> String {
         }
         Event::Work(_) | Event::Workspace(_) | Event::Memory(_) => plainly(&envelope.event),
         Event::Waiting(WaitingEvent::WakeRequested(event)) => {
-            format!("{} {} by wake: {}", event.message, event.disposition, event.reason)
+            let body = event.body.as_ref().map(|body| format!(" | {}", line(body))).unwrap_or_default();
+            format!("{} {} by wake: {}{body}", event.message, event.disposition, event.reason)
         }
         Event::Operator(OperatorEvent::BriefCreated(event)) => {
             format!("{} {} {}: {}", event.brief, event.kind, about(&event.message), line(&event.text))

@@ -9,19 +9,19 @@ fn a_wake_brings_a_hint_and_hints_join_the_tick_that_waits() {
         given open first; drop msg-1 later; trigger wake secret ci
         > callback wake secret the build is green
         msg-2 enqueued next system_tick trusted_system: The agent was woken.
-        msg-2 woken by wake: ci: the build is green
+        msg-2 woken by wake: ci | the build is green
         callback_delivered trigger=trigger-1 message=msg-2
         > callback wake secret the build is green
-        callback_delivered trigger=trigger-1 message=msg-2
+        = ignored msg-2
         > callback wake secret the tests are green
-        msg-2 coalesced by wake: ci: the tests are green
+        msg-2 coalesced by wake: ci | the tests are green
         callback_delivered trigger=trigger-1 message=msg-2
         > begin
         run-1 begun on msg-2
         incoming msg-2
         > callback wake secret the build is green
         msg-3 enqueued next system_tick trusted_system: The agent was woken.
-        msg-3 woken by wake: ci: the build is green
+        msg-3 woken by wake: ci | the build is green
         callback_delivered trigger=trigger-1 message=msg-3
         ",
     );
@@ -100,7 +100,7 @@ fn a_callback_ends_the_waits_of_its_work_and_of_no_other() {
         > callback wake secret green
         msg-2 enqueued next system_tick trusted_system: The agent was woken.
         wait_triggered wait=wait-1 by.message=msg-2
-        msg-2 woken by wake: ci: green
+        msg-2 woken by wake: ci | green
         callback_delivered trigger=trigger-1 message=msg-2
         > begin
         run-2 begun on msg-2
@@ -131,11 +131,11 @@ fn wakes_for_several_items_join_one_tick_and_no_item_is_forgotten() {
         > callback wake one green
         msg-2 enqueued next system_tick trusted_system: The agent was woken.
         wait_triggered wait=wait-1 by.message=msg-2
-        msg-2 woken by wake: ci: green
+        msg-2 woken by wake: ci | green
         callback_delivered trigger=trigger-1 message=msg-2
         > callback wake two rung
         wait_triggered wait=wait-2 by.message=msg-2
-        msg-2 coalesced by wake: shop: rung
+        msg-2 coalesced by wake: shop | rung
         callback_delivered trigger=trigger-2 message=msg-2
         > begin
         run-2 begun on msg-2
