@@ -5,9 +5,9 @@ use crate::client::Client;
 use crate::ledger::Store;
 use crate::ledger::blob::Blobs;
 use crate::ledger::home::{Paths, open_read_only};
-use crate::offline::stats;
 use crate::offline::verify::{self, AgentReport};
-use crate::words::id::AgentId;
+use crate::offline::{prompt, stats};
+use crate::words::id::{AgentId, RunId};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -22,6 +22,20 @@ pub(super) enum LedgerVerb {
     Stats(OneAgent),
     /// Where each ledger ends.
     Head(OneAgent),
+    /// The prompt of a past model round, as the model got it, proven by its recorded hash.
+    Prompt(OneRound),
+}
+
+#[derive(Args)]
+pub(super) struct OneRound {
+    /// The run, such as run-3.
+    run: RunId,
+    /// The round; the last one when not given.
+    #[arg(long, value_name = "N")]
+    round: Option<u32>,
+    /// The agent; the default agent when not given.
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
 }
 
 #[derive(Args)]
@@ -43,6 +57,12 @@ pub(super) async fn dispatch(globals: &Globals, verb: &LedgerVerb) -> Outcome {
         LedgerVerb::Verify(one) => told_verified(globals, &verified(&source, one.agent.as_ref()).await?),
         LedgerVerb::Stats(one) => told_stats(globals, &counted(&source, one.agent.as_ref()).await?),
         LedgerVerb::Head(one) => told_heads(globals, &heads(&source, one.agent.as_ref()).await?),
+        LedgerVerb::Prompt(one) => {
+            let agent =
+                one.agent.clone().map_or_else(|| globals.config()?.default_agent(None).map_err(Failure::from), Ok)?;
+            told_prompt(globals, &read_back(&source, &agent, one).await?);
+            Ok(())
+        }
     }
 }
 
@@ -220,4 +240,35 @@ fn told_heads(globals: &Globals, heads: &[Value]) -> Outcome {
     };
     print::table(&["AGENT", "EVENT", "HASH"], &heads.iter().map(row).collect::<Vec<_>>());
     Ok(())
+}
+
+async fn read_back(source: &Source, agent: &AgentId, one: &OneRound) -> Result<Value, Failure> {
+    match source {
+        Source::Server(client) => {
+            let round = one.round.map(|round| format!("&round={round}")).unwrap_or_default();
+            Ok(client.get(&format!("/agents/{agent}/ledger/prompt?run={}{round}", one.run)).await?)
+        }
+        Source::Home { store, paths } => {
+            let blobs = Blobs::new(store.clone(), paths.blobs());
+            let prompt = prompt::prompt(&**store, &blobs, agent, one.run, one.round);
+            let hint = "holon transcript names the runs; holon ledger verify tells whether the ledger is whole";
+            Ok(json!(prompt.map_err(|error| Failure::refused(error.to_string(), hint))?))
+        }
+    }
+}
+
+/// Each section under a line that names it.
+fn told_prompt(globals: &Globals, prompt: &Value) {
+    if globals.json {
+        print::json(prompt);
+        return;
+    }
+    let sections = prompt["sections"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for section in sections {
+        let (kind, hash) = (print::text(&section["kind"]), print::text(&section["hash"]));
+        print::data(&format!("--- {kind} {hash:.12}"));
+        print::data(print::text(&section["text"]).trim_end());
+    }
+    let (run, round) = (print::text(&prompt["run"]), print::text(&prompt["round"]));
+    print::note(&format!("{run}, round {round}: request {}", print::text(&prompt["request"])));
 }

@@ -4,9 +4,12 @@ use super::Shared;
 use super::extract::{Agent, Nothing, Query, malformed};
 use super::reply::{Failure, Reply, page};
 use crate::decide::Rejection;
+use crate::ledger::Store;
+use crate::offline::prompt::PromptError;
 use crate::offline::stats::stats;
+use crate::offline::{self};
 use crate::runtime::handle::SubmitError;
-use crate::words::id::AgentId;
+use crate::words::id::{AgentId, RunId};
 use crate::words::limit::{AGENTS_PAGE_DEFAULT, PAGE_MAX};
 use axum::extract::State;
 use axum::response::Response;
@@ -20,6 +23,33 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/ledgers", get(heads))
         .route("/agents/{id}/ledger", get(head))
         .route("/agents/{id}/ledger/verify", get(verify))
+        .route("/agents/{id}/ledger/prompt", get(prompt))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PromptQuery {
+    run: String,
+    /// The last one when absent.
+    round: Option<u32>,
+}
+
+/// The prompt of a past round, as the model got it.
+async fn prompt(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<PromptQuery>) -> Reply {
+    let run: RunId = query.run.parse().map_err(|_| malformed("invalid_run_id", "run is an id such as run-3"))?;
+    app.handle.read(&id, |_| ()).await?;
+    let (ledger_id, blobs) = (id.clone(), app.handle.blobs().clone());
+    let read = move |store: &dyn Store| match offline::prompt::prompt(store, &blobs, &ledger_id, run, query.round) {
+        Err(PromptError::Ledger(error)) => Err(error),
+        prompt => Ok(prompt),
+    };
+    match app.handle.ledger(&id, read).await? {
+        Ok(prompt) => Ok(Json(json!(prompt))),
+        Err(PromptError::NoRun { .. } | PromptError::NoRound { .. }) => {
+            Err(Rejection::Unknown { what: "round of", id: run.to_string() }.into())
+        }
+        Err(error) => Err(SubmitError::Unavailable(error.to_string()).into()),
+    }
 }
 
 #[derive(Deserialize)]

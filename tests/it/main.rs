@@ -48,6 +48,7 @@ mod posture_table;
 mod private;
 mod process;
 mod projection;
+mod prompt;
 mod property;
 mod protocol;
 mod provider;
