@@ -39,6 +39,9 @@ pub(super) async fn create(root: &Path, folder: &Path, name: &str) -> Result<Wor
         branch,
         base_commit,
     };
+    if folder.exists() && !is_whole(root, folder).await? {
+        clear(root, folder).await?;
+    }
     if folder.exists() {
         let branch = line(folder, &["rev-parse", "--abbrev-ref", "HEAD"]).await?;
         return Ok(at(branch, line(folder, &["rev-parse", "HEAD"]).await?));
@@ -54,6 +57,24 @@ pub(super) async fn create(root: &Path, folder: &Path, name: &str) -> Result<Wor
         }
     }
     Err(failed.unwrap_or_else(|| GitError::Timeout { command: "worktree add".into() }))
+}
+
+/// Whether the worktree at `folder` was made to its end: git keeps it locked until then.
+async fn is_whole(root: &Path, folder: &Path) -> Result<bool, GitError> {
+    let path = folder.canonicalize()?.to_string_lossy().into_owned();
+    let listed = run(root, &["worktree", "list", "--porcelain"]).await?;
+    let entry = listed.split("\n\n").find(|entry| entry.lines().next() == Some(&format!("worktree {path}")));
+    let is_made = entry.is_some_and(|entry| !entry.lines().any(|line| line == "locked initializing"));
+    Ok(is_made && folder.join(".git").exists())
+}
+
+/// Removes what an attempt left that died while it made the worktree. Nobody has worked there.
+async fn clear(root: &Path, folder: &Path) -> Result<(), GitError> {
+    std::fs::remove_dir_all(folder)?;
+    let path = folder.to_string_lossy().into_owned();
+    // Git knows of it or not; either way the place is free afterwards.
+    let _ = run(root, &["worktree", "remove", "--force", "--force", &path]).await;
+    run(root, &["worktree", "prune"]).await.map(drop)
 }
 
 /// What differs from the worktree's base, commits and files that git does not know included.
@@ -136,4 +157,47 @@ async fn run(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
     }
     let message = String::from_utf8_lossy(&output.stderr);
     Err(GitError::Failed { command, message: excerpt(message.trim(), EXCERPT_BYTES_MAX).to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    async fn repository() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("a.txt"), "one\n").expect("writable");
+        let identity = ["-c", "user.name=n", "-c", "user.email=n@example.org"];
+        let commit = [&identity[..], &["commit", "-qm", "one"]].concat();
+        for arguments in [&["init", "-q"][..], &["add", "."], &commit] {
+            run(folder.path(), arguments).await.expect("git runs");
+        }
+        folder
+    }
+
+    #[tokio::test]
+    async fn a_worktree_is_made_once_and_found_again() {
+        let (repository, home) = (repository().await, tempfile::tempdir().expect("a folder"));
+        let folder = home.path().join("child");
+        let made = create(repository.path(), &folder, "child").await.expect("made");
+        fs::write(folder.join("b.txt"), "two\n").expect("writable");
+        assert_eq!(create(repository.path(), &folder, "child").await.expect("found"), made);
+        assert!(folder.join("b.txt").exists() && made.branch == "holon/child");
+    }
+
+    #[tokio::test]
+    async fn a_worktree_whose_making_was_cut_short_is_made_anew() {
+        let (repository, home) = (repository().await, tempfile::tempdir().expect("a folder"));
+        let folder = home.path().join("child");
+        create(repository.path(), &folder, "child").await.expect("made");
+        // As git leaves it when it is killed in between.
+        let path = folder.to_string_lossy().into_owned();
+        run(repository.path(), &["worktree", "lock", "--reason", "initializing", &path]).await.expect("locked");
+        fs::remove_file(folder.join("a.txt")).expect("there");
+        let made = create(repository.path(), &folder, "child").await.expect("made anew");
+        assert!(folder.join("a.txt").exists() && summary(&made).await.expect("git tells").is_clean);
+        fs::remove_dir_all(&folder).and_then(|()| fs::create_dir(&folder)).expect("writable");
+        create(repository.path(), &folder, "child").await.expect("made anew");
+        assert!(folder.join("a.txt").exists());
+    }
 }
