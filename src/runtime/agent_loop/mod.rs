@@ -5,6 +5,7 @@
 //! append it answers nobody from what it had staged, and folds the ledger again.
 
 mod append;
+mod reload;
 mod start;
 
 use super::effect::call::{self};
@@ -31,6 +32,7 @@ use crate::words::content::Blob;
 use crate::words::id::{AgentId, TaskId};
 use crate::words::limit::{COMMIT_BYTES_MAX, SUBMISSIONS_PER_BATCH_MAX};
 use futures::FutureExt;
+use reload::Unwritten;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -39,10 +41,6 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 pub(super) use command::parse_run_name;
-
-/// First and longest wait before a ledger that could not be written is folded again.
-const RELOAD_WAIT_FIRST: Duration = Duration::from_millis(50);
-const RELOAD_WAIT_MAX: Duration = Duration::from_secs(5);
 
 struct AgentLoop {
     shared: Arc<Shared>,
@@ -83,15 +81,6 @@ enum Stop {
     Apart(String),
     /// The last events were not written.
     NotWritten(Unwritten),
-}
-
-/// What is left of a batch that was not written.
-struct Unwritten {
-    error: AppendError,
-    /// What they tell has happened all the same.
-    outcomes: Vec<Told>,
-    /// They look at what is durable.
-    reads: Vec<Read>,
 }
 
 /// Starts the loop of an agent.
@@ -422,49 +411,6 @@ impl AgentLoop {
                 tracing::warn!(name, %error, "a run folder cannot be removed; the next boot tries again");
             }
         });
-    }
-
-    /// Folds the ledger again after a failed append. False when the host goes down meanwhile.
-    async fn reload(&mut self, unwritten: Unwritten) -> bool {
-        let Unwritten { error, outcomes, reads } = unwritten;
-        // Who was taken for somebody else has no disk to wait for.
-        let is_conflict = matches!(error, AppendError::Conflict { .. });
-        let mut wait = if is_conflict { Duration::ZERO } else { RELOAD_WAIT_FIRST };
-        let mut kept: Vec<Mail> = reads.into_iter().map(Mail::Read).collect();
-        loop {
-            let pause = tokio::time::sleep(wait);
-            tokio::pin!(pause);
-            loop {
-                tokio::select! {
-                    () = &mut pause => break,
-                    mail = self.received.mail.recv() => match mail {
-                        Some(Mail::Submit(submission)) => {
-                            self.received.taken();
-                            let reason = "the ledger could not be written; try again";
-                            drop(submission.reply.send(Err(SubmitError::Unavailable(reason.into()))));
-                        }
-                        Some(Mail::Shutdown) | None => return false,
-                        Some(mail) => kept.push(mail),
-                    },
-                }
-            }
-            match load(&self.shared, &self.id).await {
-                Ok((state, head)) => {
-                    (self.state, self.head, self.rows) = (state, head, None);
-                    break;
-                }
-                Err(SubmitError::Quarantined { .. }) => return false,
-                Err(error) => tracing::error!(agent = %self.id, %error, "the ledger cannot be read yet"),
-            }
-            wait = (wait * 2).clamp(RELOAD_WAIT_FIRST, RELOAD_WAIT_MAX);
-        }
-        for (effect, request, blobs) in outcomes {
-            let outcome = Outcome { effect, what: What::Command { request, blobs } };
-            kept.push(Mail::Outcome(outcome));
-        }
-        // The loop owns the receiving end, so the sending end works.
-        kept.into_iter().for_each(|mail| drop(self.received.me.send(mail)));
-        true
     }
 
     /// Starts what is owed and not running, stops what is running and not owed.
