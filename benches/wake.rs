@@ -24,6 +24,7 @@ use holon::ledger::redb::RedbStore;
 use holon::runtime::host::{Host, Parts};
 use holon::runtime::model::catalog::Models;
 use holon::runtime::process::Processes;
+use holon::runtime::secret::Secrets;
 use holon::runtime::settings::Settings;
 use holon::runtime::source::Source;
 use holon::words::id::{AgentId, Boot};
@@ -69,6 +70,7 @@ fn through_the_host(folder: &Path, store: Arc<RedbStore>, [ours, bare]: &[AgentI
         processes: Processes::new(&folder.join("run"), None).expect("a folder"),
         models: Models::new(Vec::new()),
         source: Source::system(),
+        secrets: Secrets::open(&folder.join("secrets.json")).expect("no secrets"),
         settings,
     };
     let host = runtime.block_on(Host::start(parts)).expect("a host");

@@ -8,6 +8,7 @@ use crate::ledger::home::{Home, HomeError};
 use crate::runtime::host::{Host, Parts};
 use crate::runtime::model::catalog::Models;
 use crate::runtime::process::Processes;
+use crate::runtime::secret::Secrets;
 use crate::runtime::settings::Settings;
 use crate::runtime::source::Source;
 use crate::words::hash::Hash;
@@ -118,6 +119,7 @@ pub(super) async fn start(
         processes,
         models: Models::new(config.providers()?),
         source,
+        secrets: Secrets::open(&paths.secrets()).map_err(|error| failed("the secrets", &error))?,
         settings,
     };
     let host = Host::start(parts).await.map_err(|error| failed("the runtime", &error))?;

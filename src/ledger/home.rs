@@ -88,6 +88,11 @@ impl Paths {
         self.home.join("holon.sock")
     }
 
+    /// What only its owner may read.
+    pub fn secrets(&self) -> PathBuf {
+        self.home.join("secrets.json")
+    }
+
     pub fn config(&self) -> PathBuf {
         self.home.join("config.toml")
     }

@@ -5,6 +5,7 @@ use super::effect::{output, trigger};
 use super::feed::Follower;
 use super::host::Shared;
 use super::mail::{Mail, Submission};
+use super::secret::SecretError;
 use super::source::Token;
 use crate::decide::waiting::WaitingCommand;
 use crate::decide::{Command, Rejection, Request, RequestKey, agent::AgentCommand};
@@ -19,6 +20,7 @@ use crate::ledger::{Head, Store, StoreError};
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId, TriggerId, WorkId};
+use secrecy::SecretString;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,6 +49,12 @@ pub enum SubmitError {
 
 impl From<BlobError> for SubmitError {
     fn from(error: BlobError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<SecretError> for SubmitError {
+    fn from(error: SecretError) -> Self {
         Self::Unavailable(error.to_string())
     }
 }
@@ -236,6 +244,21 @@ impl Handle {
 
     pub fn store(&self) -> Arc<dyn Store> {
         self.shared.store.clone()
+    }
+
+    /// The secret that is kept under `key`.
+    pub fn secret(&self, key: &str) -> Option<SecretString> {
+        self.shared.secrets.get(key)
+    }
+
+    /// Keeps a secret under `key`, in place of the one before; none forgets it.
+    pub async fn keep_secret(&self, key: String, secret: Option<SecretString>) -> Result<(), SubmitError> {
+        let shared = self.shared.clone();
+        blocking(move || match secret {
+            Some(secret) => shared.secrets.set(&key, secret),
+            None => shared.secrets.clear(&key),
+        })
+        .await
     }
 
     pub fn blobs(&self) -> &Blobs {

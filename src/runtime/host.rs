@@ -9,6 +9,7 @@ use super::mail::Mail;
 use super::model::catalog::Models;
 use super::permit::Permits;
 use super::process::Processes;
+use super::secret::Secrets;
 use super::settings::Settings;
 use super::source::Source;
 use crate::decide::Request;
@@ -52,6 +53,7 @@ pub struct Parts {
     pub processes: Processes,
     pub models: Models,
     pub source: Source,
+    pub secrets: Secrets,
     pub settings: Settings,
 }
 
@@ -64,6 +66,7 @@ pub(super) struct Shared {
     pub processes: Processes,
     pub models: Models,
     pub source: Source,
+    pub secrets: Secrets,
     pub settings: Settings,
     pub feed: Feed,
     pub deadlines: Deadlines,
@@ -199,6 +202,7 @@ impl Shared {
             processes: parts.processes,
             models: parts.models,
             source: parts.source,
+            secrets: parts.secrets,
             feed: Feed::default(),
             deadlines: Deadlines::default(),
             turns: Permits::new(settings.turns_max),

@@ -5,7 +5,7 @@
 //! - [`handle`]: what the surfaces hold: submit a command, read a durable state, follow a ledger
 //! - [`reconcile`]: owed minus running is started, running minus owed is stopped; the same at boot and in service
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
-//! - [`permit`], [`deadline`], [`feed`], [`source`]: places, times, followers, the clock
+//! - [`permit`], [`deadline`], [`feed`], [`source`], [`secret`]: places, times, followers, the clock, kept secrets
 //! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
 //!
 //! **Invariant:** effects start from durable state alone: a loop has one append under way, and reconciles after it.
@@ -28,5 +28,6 @@ pub mod permit;
 )]
 pub mod process;
 pub mod reconcile;
+pub mod secret;
 pub mod settings;
 pub mod source;

@@ -212,6 +212,8 @@ pub const LINGER_MS: u64 = 5_000;
 pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// The body of a callback (control-plane seed).
 pub const CALLBACK_BODY_BYTES_MAX: usize = 256 * 1024;
+/// Secrets that a home keeps.
+pub const SECRETS_MAX: usize = 10_000;
 /// How long a request body may take to arrive (wire, slow clients).
 pub const REQUEST_BODY_MS_MAX: u64 = 30_000;
 /// List entries that a filter looks at before it answers what it found so far.

@@ -20,6 +20,7 @@ use holon::runtime::handle::{Handle, SubmitError};
 use holon::runtime::host::{Host, Parts};
 use holon::runtime::model::catalog::Models;
 use holon::runtime::process::Processes;
+use holon::runtime::secret::Secrets;
 use holon::runtime::settings::Settings;
 use holon::runtime::source::Source;
 use holon::words::content::Content;
@@ -156,6 +157,7 @@ async fn start_asking(model: &str, store: Arc<dyn Store>, folder: &Path, boot: u
         processes: Processes::new(&folder.join("run"), Some(program)).unwrap(),
         models: Models::new(Vec::new()),
         source: Source::system(),
+        secrets: Secrets::open(&folder.join("secrets.json")).unwrap(),
         settings,
     };
     Host::start(parts).await.unwrap()
