@@ -131,6 +131,7 @@ fn is_closed(state: &AgentState) -> bool {
     state.turns.current.is_none()
         && state.tasks.open.is_empty()
         && state.outbox.owed.is_empty()
+        && state.bindings.open.is_empty()
         && state.workspaces.worktrees.is_empty()
 }
 

@@ -5,6 +5,7 @@
 //! of the clock.
 
 pub mod agent;
+mod binding;
 pub mod birth;
 pub mod call;
 mod episode;
@@ -44,6 +45,7 @@ pub enum Command {
     Task(task::TaskCommand),
     Waiting(waiting::WaitingCommand),
     Workspace(workspace::WorkspaceCommand),
+    Operator(operator::OperatorCommand),
 }
 
 /// A command with what came along.
@@ -94,6 +96,8 @@ pub enum Rejection {
     TooMany { what: &'static str, max: usize },
     #[error("the capability is not valid")]
     NoCapability,
+    #[error("the binding does not speak for this: {reason}")]
+    NotBound { reason: &'static str },
     #[error("the message is not waiting")]
     MessageNotWaiting,
     #[error("messages of kind {kind} do not come from such an origin")]
@@ -125,6 +129,7 @@ impl Rejection {
             Self::Ended { .. } => "has_ended",
             Self::TooMany { .. } => "too_many",
             Self::NoCapability => "invalid_callback",
+            Self::NotBound { .. } => "binding_mismatch",
             Self::MessageNotWaiting => "message_not_waiting",
             Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
             Self::Invalid { .. } => "invalid_field",
@@ -242,6 +247,7 @@ pub fn decide(state: &AgentState, command: &Command, at: Timestamp) -> Result<De
         Command::Task(command) => task::decide(state, command),
         Command::Waiting(command) => waiting::decide(state, command, at),
         Command::Workspace(command) => workspace::decide(state, command),
+        Command::Operator(command) => operator::decide(state, command),
     }
 }
 
@@ -320,4 +326,5 @@ commands! {
     Task(task::TaskCommand),
     Waiting(waiting::WaitingCommand),
     Workspace(workspace::WorkspaceCommand),
+    Operator(operator::OperatorCommand),
 }

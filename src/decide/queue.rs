@@ -4,6 +4,7 @@ use super::waiting::{self, News};
 use super::{Decision, Rejection, policy};
 use crate::events::Event;
 use crate::events::agent::{Answer, Visibility};
+use crate::events::operator::ReplyRoute;
 use crate::events::queue::{
     Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
     Trust,
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "messages are what the command is mostly for")]
 pub enum QueueCommand {
     Enqueue(NewMessage),
     Drop { message: MessageId, reason: String },
@@ -40,6 +42,8 @@ pub struct NewMessage {
     pub correlation_id: Option<String>,
     pub causation_id: Option<String>,
     pub provided_trust: Option<Trust>,
+    /// Where its answer goes back to.
+    pub reply_route: Option<ReplyRoute>,
 }
 
 pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decision, Rejection> {
@@ -85,6 +89,7 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
         correlation_id: new.correlation_id.clone(),
         causation_id: new.causation_id.clone(),
         provided_trust: new.provided_trust,
+        reply_route: new.reply_route.clone(),
     };
     let mut events = vec![event.into()];
     events.extend(waiting::triggered(&ended, &WaitTrigger::Message(message)));
@@ -218,6 +223,7 @@ pub(super) fn owed(
         correlation_id: None,
         causation_id: None,
         provided_trust: None,
+        reply_route: None,
     };
     (message, event.into())
 }

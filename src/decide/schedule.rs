@@ -7,20 +7,21 @@
 //! | round given up        | the turn's failure |
 //! | finished, no prompt waits | the turn's end |
 //!
-//! A command that was stopped before it began has ended, whatever the phase.
+//! A command that was stopped before it began has ended, and a binding for which too much waits gives up the oldest,
+//! whatever the phase.
 //!
 //! It proposes events and owns no state.
 
-use super::{agent, call, episode, task, turn, work};
+use super::{agent, binding, call, episode, task, turn, work};
 use crate::events::Event;
 use crate::fold::AgentState;
 use crate::fold::turn::Phase;
 
 /// The next events that nobody has to ask for; none when the state is at rest.
 pub(super) fn next(state: &AgentState) -> Vec<Event> {
-    let ended = task::stopped_unbegun(state);
-    if !ended.is_empty() {
-        return ended;
+    let at_any_time = [task::stopped_unbegun, binding::follow_up];
+    if let Some(events) = first(state, &at_any_time) {
+        return events;
     }
     let Some(running) = state.turns.current.as_deref() else { return between_turns(state) };
     match &running.phase {
@@ -40,6 +41,11 @@ pub(super) fn next(state: &AgentState) -> Vec<Event> {
 /// Between turns a stretch of turns is summed up, runnable work is continued, a delegation that has come to rest is
 /// reported, and an agent that is to end does so once nothing is open.
 fn between_turns(state: &AgentState) -> Vec<Event> {
-    let steps = [episode::follow_up, agent::follow_up, work::follow_up];
-    steps.iter().map(|step| step(state)).find(|events| !events.is_empty()).unwrap_or_default()
+    let steps = [episode::follow_up, binding::let_go, agent::follow_up, work::follow_up];
+    first(state, &steps).unwrap_or_default()
+}
+
+/// What the first step leads to that leads to anything.
+fn first(state: &AgentState, steps: &[fn(&AgentState) -> Vec<Event>]) -> Option<Vec<Event>> {
+    steps.iter().map(|step| step(state)).find(|events| !events.is_empty())
 }

@@ -115,5 +115,6 @@ fn message(id: TriggerId, label: &str, callback: &NewCallback) -> NewMessage {
         correlation_id: None,
         causation_id: None,
         provided_trust: None,
+        reply_route: None,
     }
 }

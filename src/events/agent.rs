@@ -5,7 +5,7 @@ use crate::events::task::TaskStatus;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{
-    AgentId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId, WorkspaceId,
+    AgentId, BindingId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId, WorkspaceId,
 };
 
 shape! {
@@ -70,6 +70,7 @@ shape! {
         Task(TaskId),
         Workspace(WorkspaceId),
         Notice(NoticeId),
+        Binding(BindingId),
     }
 }
 

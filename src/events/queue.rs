@@ -1,5 +1,6 @@
 //! Queue plane: messages, with a provenance that the runtime assigns and nobody changes.
 
+use super::operator::ReplyRoute;
 use crate::words::content::Content;
 use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 
@@ -178,6 +179,8 @@ plane! {
             causation_id: Option<String>,
             /// What the sender asked for; it elevates nothing.
             provided_trust: Option<Trust>,
+            /// Where its answer goes back to, if it came through a binding.
+            reply_route: Option<ReplyRoute>,
         }
         /// A message has its outcome and leaves the queue.
         0x0202 message_settled 1 since "0.1.0" => Settled(MessageSettled) {

@@ -42,6 +42,8 @@ const SHAPES: &[ShapeRow] = &[
     task::ChildLifecycle::SHAPE,
     task::WorkspaceMode::SHAPE,
     operator::BriefKind::SHAPE,
+    operator::BindingTerms::SHAPE,
+    operator::ReplyRoute::SHAPE,
     work::PlanStatus::SHAPE,
     work::TodoStatus::SHAPE,
     work::Todo::SHAPE,

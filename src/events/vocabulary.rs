@@ -60,6 +60,7 @@ macro_rules! plane {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
         #[serde(untagged)]
+        #[allow(clippy::large_enum_variant, reason = "few events are held at once, and one box each costs more")]
         pub enum $plane {
             $($(#[doc = $meaning])* $variant($body),)*
         }

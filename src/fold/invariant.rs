@@ -5,18 +5,21 @@
 
 use super::AgentState;
 use super::agent::Lifecycle;
+use super::binding::Binding;
 use super::outbox::Outbox;
 use super::queue::rank;
 use super::task::Task;
 use super::turn::{Calls, Phase, Requested, Turn};
 use super::waiting::Wait;
+use crate::events::agent::Visibility;
 use crate::events::queue::MessageKind;
 use crate::events::task::Caller;
 use crate::events::workspace::WorkspaceName;
 use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::limit::{
-    BOOTS_PER_STEP_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, RECEIPTS_MAX, RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX,
-    TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX, WAKE_REASONS_MAX, WORK_OPEN_MAX,
+    BINDINGS_MAX, BOOTS_PER_STEP_MAX, DELIVERIES_OWED_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, RECEIPTS_MAX,
+    RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX, WAKE_REASONS_MAX,
+    WORK_OPEN_MAX,
 };
 
 /// A state that contradicts itself.
@@ -88,6 +91,13 @@ const RULES: &[Rule] = &[
     }),
     ("only a supervised agent owes its supervisor", |state| {
         state.agent.is_supervised() || state.outbox == Outbox::default()
+    }),
+    ("bindings are bounded, of the ids given, and each has a name of its own", bindings_are_apart),
+    ("what a binding owes is bounded, and was recorded before", |state| {
+        state.bindings.open.values().all(|binding| deliveries_are_past(binding, state.head))
+    }),
+    ("only a public agent has bindings", |state| {
+        state.agent.visibility == Visibility::Public || state.bindings.open.is_empty()
     }),
     ("an agent that has ended has nothing open", |state| {
         state.agent.lifecycle != Lifecycle::Archived || has_nothing_open(state)
@@ -213,12 +223,29 @@ fn triggers_are_apart(state: &AgentState) -> bool {
         && triggers.keys().all(|id| *id <= state.waiting.last_trigger)
 }
 
+fn bindings_are_apart(state: &AgentState) -> bool {
+    let bindings = &state.bindings;
+    let names: std::collections::BTreeSet<_> = bindings.open.values().map(|binding| &binding.terms.name).collect();
+    names.len() == bindings.open.len()
+        && bindings.open.len() <= BINDINGS_MAX
+        && bindings.open.keys().all(|id| *id <= bindings.last)
+}
+
+fn deliveries_are_past(binding: &Binding, head: EventSeq) -> bool {
+    let entries: Vec<EventSeq> = binding.owed.iter().map(|delivery| delivery.entry).collect();
+    entries.len() <= DELIVERIES_OWED_MAX
+        && entries.is_sorted()
+        && entries.last().is_none_or(|last| *last <= head)
+        && binding.attempt.is_none_or(|attempt| attempt.seq <= head && !entries.is_empty())
+}
+
 fn has_nothing_open(state: &AgentState) -> bool {
     turn(state).is_none()
         && state.queue.waiting.is_empty()
         && state.tasks.open.is_empty()
         && state.outbox.owed.is_empty()
         && state.waiting.triggers.is_empty()
+        && state.bindings.open.is_empty()
         && state.workspaces.worktrees.is_empty()
 }
 

@@ -7,6 +7,7 @@
 //! **Invariant:** the state is bounded by what is open. What cannot change any more leaves it (architecture 7).
 
 pub mod agent;
+pub mod binding;
 pub mod invariant;
 pub mod memory;
 pub mod operator;
@@ -22,7 +23,7 @@ pub mod waiting;
 pub mod work;
 pub mod workspace;
 
-use crate::events::queue::MessageKind;
+use crate::events::queue::{MessageKind, MessageOutcome};
 use crate::events::task::{Exit, TaskExited};
 use crate::events::{AgentEvent, Envelope, Event, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent};
 use crate::words::id::{AgentId, EventSeq};
@@ -50,6 +51,7 @@ pub struct AgentState {
     pub memory: memory::Memory,
     pub outbox: outbox::Outbox,
     pub briefs: operator::Briefs,
+    pub bindings: binding::Bindings,
     pub receipts: receipt::Receipts,
 }
 
@@ -89,6 +91,7 @@ impl AgentState {
             memory: memory::Memory::default(),
             outbox: outbox::Outbox::default(),
             briefs: operator::Briefs::default(),
+            bindings: binding::Bindings::default(),
             receipts: receipt::Receipts::default(),
         }
     }
@@ -168,7 +171,13 @@ impl AgentState {
                 self.queue.enqueue(event, place)
             }
             QueueEvent::Settled(event) if self.turns.is_spent_on(event.message) => self.turns.settle_message(event),
-            QueueEvent::Settled(event) => self.queue.settle(event),
+            QueueEvent::Settled(event) => {
+                let queued = self.queue.take(event.message)?;
+                if let MessageOutcome::Interjected(_) = event.outcome {
+                    self.turns.answers_to(queued.reply_route);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -211,9 +220,11 @@ impl AgentState {
         self.tasks.evolve(event, place)
     }
 
-    /// What a private agent wants known is owed to its supervisor.
+    /// What a private agent wants known is owed to its supervisor; what a public one tells, to its operator's bindings.
     fn apply_operator(&mut self, event: &OperatorEvent, place: Place) -> Result<(), Illegal> {
         self.queue.acknowledged(event);
+        let turn = self.turns.current.as_ref().map(|turn| (turn.run, turn.reply_routes.as_slice()));
+        self.bindings.evolve(event, turn, place)?;
         self.turns.told(event, place);
         if let OperatorEvent::NotificationRequested(notice) = event
             && self.agent.is_supervised()

@@ -31,6 +31,12 @@ impl Briefs {
             }
             OperatorEvent::BriefCreated(_) => Err("brief ids go up by one"),
             OperatorEvent::NotificationRequested(_) => Err("notice ids go up by one"),
+            OperatorEvent::BindingUpserted(_)
+            | OperatorEvent::BindingRevoked(_)
+            | OperatorEvent::DeliverySubmitted(_)
+            | OperatorEvent::DeliveryCompleted(_)
+            | OperatorEvent::DeliveryFailed(_)
+            | OperatorEvent::DeliveryAbandoned(_) => Ok(()),
         }
     }
 }

@@ -5,13 +5,14 @@
 
 use super::AgentState;
 use super::agent::Lifecycle;
+use super::binding::Binding;
 use super::posture::{PostureKind, posture, runnable};
 use super::task::{Job, Task};
 use super::turn::{Calls, Phase, Requested, Turn};
 use crate::events::call::{Action, Call, ExecRequest};
 use crate::events::queue::Subject;
 use crate::events::task::ChildLifecycle;
-use crate::words::id::{Boot, EventSeq, RunId, TaskId, TimerId, WaitId, WorkId};
+use crate::words::id::{BindingId, Boot, EventSeq, RunId, TaskId, TimerId, WaitId, WorkId};
 use crate::words::time::Timestamp;
 
 /// One thing that should be happening.
@@ -47,6 +48,10 @@ pub enum Effect {
     SettleWorktree { task: TaskId },
     /// The supervisor is owed what the event `entry` says.
     Deliver { entry: EventSeq },
+    /// A binding's first delivery has no live attempt since the event `after`.
+    BeginDelivery { binding: BindingId, after: EventSeq },
+    /// A delivery is attempted.
+    SubmitDelivery { binding: BindingId, attempt: EventSeq },
     /// Runnable work has nobody who continues it.
     ContinueWork { work: WorkId },
     /// Blockers are to be looked at again.
@@ -98,7 +103,18 @@ pub fn owed(state: &AgentState, boot: Boot) -> Vec<Owed> {
     let ended = state.workspaces.worktrees.keys().filter(|task| !state.tasks.open.contains_key(task));
     owed.extend(ended.map(|task| Effect::SettleWorktree { task: *task }.at_once()));
     owed.extend(state.outbox.owed.keys().map(|entry| Effect::Deliver { entry: *entry }.at_once()));
+    owed.extend(state.bindings.open.iter().filter_map(|(id, binding)| of_binding(*id, binding, boot)));
     owed
+}
+
+/// An attempt of an earlier boot died with it; what it was for is keyed, so that it may be sent again.
+fn of_binding(id: BindingId, binding: &Binding, boot: Boot) -> Option<Owed> {
+    binding.owed.front()?;
+    Some(match binding.attempt {
+        Some(attempt) if attempt.boot == boot => Effect::SubmitDelivery { binding: id, attempt: attempt.seq }.at_once(),
+        Some(attempt) => Effect::BeginDelivery { binding: id, after: attempt.seq }.at_once(),
+        None => Effect::BeginDelivery { binding: id, after: binding.since }.at(binding.not_before),
+    })
 }
 
 /// What time brings. A stopped agent takes in nothing; what came due meanwhile comes once when it is started.

@@ -10,8 +10,8 @@
 //! **Invariant:** a lane's first message is its oldest, since ids only go up.
 
 use super::{Illegal, Place};
-use crate::events::operator::{BriefKind, OperatorEvent};
-use crate::events::queue::{Lane, MessageEnqueued, MessageKind, MessageSettled, Origin, Subject};
+use crate::events::operator::{BriefKind, OperatorEvent, ReplyRoute};
+use crate::events::queue::{Lane, MessageEnqueued, MessageKind, Origin, Subject};
 use crate::events::waiting::WakeRequested;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
@@ -45,6 +45,8 @@ pub struct Queued {
     pub acknowledged: bool,
     /// The wakes that this tick names; empty for all else.
     pub wakes: Vec<Wake>,
+    /// Where its answer goes back to.
+    pub reply_route: Option<ReplyRoute>,
 }
 
 /// A wake that a tick carries.
@@ -126,6 +128,7 @@ impl Queue {
             from_operator: matches!(event.origin, Origin::Operator { .. }),
             acknowledged: false,
             wakes: Vec::new(),
+            reply_route: event.reply_route.clone(),
         };
         self.body_bytes = self.body_bytes.checked_add(queued.body_bytes).ok_or("the bodies are beyond counting")?;
         self.last = event.message;
@@ -151,10 +154,6 @@ impl Queue {
         {
             queued.acknowledged = true;
         }
-    }
-
-    pub(super) fn settle(&mut self, event: &MessageSettled) -> Result<(), Illegal> {
-        self.take(event.message).map(|_| ())
     }
 
     /// Removes a message that waits.

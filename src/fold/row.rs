@@ -87,6 +87,7 @@ pub enum RecordKind {
     Timer,
     Trigger,
     Episode,
+    Binding,
 }
 
 impl RecordKind {
@@ -102,6 +103,7 @@ impl RecordKind {
             Self::Timer => 7,
             Self::Trigger => 8,
             Self::Episode => 9,
+            Self::Binding => 10,
         }
     }
 }
@@ -160,6 +162,9 @@ pub fn closes(state: &AgentState, envelope: &Envelope) -> Option<RecordRow> {
             (RecordKind::Task, event.task.0, state.tasks.open.get(&event.task)?.requested)
         }
         Event::Operator(OperatorEvent::BriefCreated(event)) => (RecordKind::Brief, event.brief.0, envelope.seq),
+        Event::Operator(OperatorEvent::BindingRevoked(event)) => {
+            (RecordKind::Binding, event.binding.0, state.bindings.open.get(&event.binding)?.created)
+        }
         Event::Work(WorkEvent::Completed(event)) => {
             (RecordKind::Work, event.work.0, state.works.open.get(&event.work)?.created)
         }

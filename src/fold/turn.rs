@@ -20,7 +20,7 @@ use super::queue::Queued;
 use super::{Illegal, Place};
 use crate::events::call::{Call, CallResult};
 use crate::events::memory::MemoryEvent;
-use crate::events::operator::{BriefKind, OperatorEvent};
+use crate::events::operator::{BriefKind, OperatorEvent, ReplyRoute};
 use crate::events::queue::{MessageKind, MessageSettled};
 use crate::events::task::Caller;
 use crate::events::turn::{
@@ -31,7 +31,7 @@ use crate::events::work::WorkEvent;
 use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
 use crate::words::id::{Boot, EventSeq, MessageId, RunId, TaskId, WorkId};
-use crate::words::limit::{DIGEST_LINE_BYTES_MAX, RECENT_KEPT_MAX};
+use crate::words::limit::{DIGEST_LINE_BYTES_MAX, RECENT_KEPT_MAX, REPLY_ROUTES_MAX};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -79,6 +79,8 @@ pub struct Turn {
     pub report: Option<(WorkId, Content)>,
     /// Tool calls made so far.
     pub calls_done: u32,
+    /// Where its answer goes back to: to all whose prompts it has taken in.
+    pub reply_routes: Vec<ReplyRoute>,
 }
 
 /// A recorded step that no prompt holds yet.
@@ -245,6 +247,7 @@ impl Turns {
             return Err("run ids go up by one");
         }
         self.last = event.run;
+        let reply_routes = queued.reply_route.clone().into_iter().collect();
         self.current = Some(Box::new(Turn {
             run: event.run,
             started: place.seq,
@@ -264,6 +267,7 @@ impl Turns {
             work: event.work,
             report: None,
             calls_done: 0,
+            reply_routes,
         }));
         Ok(())
     }
@@ -314,6 +318,19 @@ impl Turns {
             | WorkEvent::Held(_)
             | WorkEvent::Rechecked(_) => {}
         }
+    }
+
+    /// The turn took in a prompt: its answer goes back to where that came from, too. Beyond the bound the route that
+    /// was heard of longest ago makes room.
+    pub(super) fn answers_to(&mut self, route: Option<ReplyRoute>) {
+        let (Some(turn), Some(route)) = (&mut self.current, route) else { return };
+        let routes = &mut turn.reply_routes;
+        let same = |other: &ReplyRoute| other.binding == route.binding && other.route_id == route.route_id;
+        routes.retain(|other| !same(other));
+        if routes.len() >= REPLY_ROUTES_MAX {
+            routes.remove(0);
+        }
+        routes.push(route);
     }
 
     /// A turn that an episode holds may leave the prompt, when others come.

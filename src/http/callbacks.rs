@@ -98,6 +98,7 @@ async fn webhook(State(app): State<Shared>, Public(id): Public, body: WebhookBod
         correlation_id: None,
         causation_id: None,
         provided_trust: None,
+        reply_route: None,
     };
     take_in(&app, &id, new, blob, Cause::External, body.key).await
 }

@@ -12,9 +12,9 @@ use crate::fold::row::{RecordKind, RecordRow};
 use crate::ledger::Store;
 use crate::ledger::reader::{self, ReadError};
 use crate::tools::view;
-use crate::wire::{record, waiting, work};
+use crate::wire::{binding, record, waiting, work};
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, EventSeq, TaskId, TimerId, TriggerId, WaitId, WorkId};
+use crate::words::id::{AgentId, BindingId, EventSeq, TaskId, TimerId, TriggerId, WaitId, WorkId};
 use crate::words::limit::{PAGE_DEFAULT, PAGE_MAX};
 use axum::extract::State;
 use axum::response::Response;
@@ -109,7 +109,20 @@ pub(super) const TRIGGERS: Kind = Kind {
     ended: |store, agent, row| told(store, agent, row, waiting::revoked_trigger),
 };
 
-const ALL: [&Kind; 5] = [&WORK_ITEMS, &TASKS, &TIMERS, &WAITS, &TRIGGERS];
+pub(super) const BINDINGS: Kind = Kind {
+    record: RecordKind::Binding,
+    what: "operator binding",
+    path: "operator-bindings",
+    number: |id| number(id, |BindingId(number)| number),
+    open: |state| state.bindings.open.keys().rev().map(|id| id.0).collect(),
+    open_one: |state, number| {
+        let id = BindingId(number);
+        Some(binding::binding(&state.agent_id, id, state.bindings.open.get(&id)?))
+    },
+    ended: |store, agent, row| told(store, agent, row, binding::revoked_binding),
+};
+
+const ALL: [&Kind; 6] = [&WORK_ITEMS, &TASKS, &TIMERS, &WAITS, &TRIGGERS, &BINDINGS];
 
 pub(super) fn routes() -> Router<Shared> {
     let routes = |router: Router<Shared>, kind: &'static Kind| {

@@ -5,6 +5,7 @@
 
 mod agents;
 mod auth;
+mod bindings;
 mod callbacks;
 mod control;
 mod discovery;
@@ -102,6 +103,7 @@ pub fn router(app: Shared) -> Router {
         .merge(tasks::routes())
         .merge(waiting::routes())
         .merge(workspace::routes())
+        .merge(bindings::routes())
         .merge(callbacks::routes())
         .merge(events::routes())
         .merge(ledger::routes())

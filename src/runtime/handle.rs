@@ -1,5 +1,6 @@
 //! What the surfaces hold of the runtime. Cheap to clone; shows no channels.
 
+use super::effect::delivery::CallbackSecret;
 use super::effect::workspace::resolve;
 use super::effect::{output, trigger};
 use super::feed::Follower;
@@ -7,10 +8,12 @@ use super::host::Shared;
 use super::mail::{Mail, Submission};
 use super::secret::SecretError;
 use super::source::Token;
+use crate::decide::operator::OperatorCommand;
 use crate::decide::waiting::WaitingCommand;
 use crate::decide::{Command, Rejection, Request, RequestKey, agent::AgentCommand};
 use crate::events::Cause;
 use crate::events::agent::Answer;
+use crate::events::operator::BindingTerms;
 use crate::events::waiting::DeliveryMode;
 use crate::fold::AgentState;
 use crate::fold::row::ListRow;
@@ -19,10 +22,10 @@ use crate::ledger::reader::{self, ReadError};
 use crate::ledger::{Head, Store, StoreError};
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, Boot, EventSeq, TaskId, TriggerId, WorkId};
+use crate::words::id::{AgentId, BindingId, Boot, EventSeq, TaskId, TriggerId, WorkId};
 use secrecy::SecretString;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -226,6 +229,70 @@ impl Handle {
         Ok(CreatedTrigger { trigger, url })
     }
 
+    /// A name under which a binding's secret may be kept; it tells nothing of the secret.
+    pub fn secret_name(&self, agent: &AgentId) -> Result<String, SubmitError> {
+        let drawn = Token::draw().map_err(|error| SubmitError::Unavailable(error.to_string()))?;
+        Ok(format!("{}{:.32}", secrets_of(agent), drawn.hash().to_string()))
+    }
+
+    /// Binds the operator to a transport. Its URL and token are kept before the terms that name them are recorded, and
+    /// forgotten when no terms do.
+    pub async fn bind(
+        &self,
+        agent: &AgentId,
+        terms: BindingTerms,
+        (url, bearer_token): (reqwest::Url, Option<String>),
+        key: Option<RequestKey>,
+    ) -> Result<BindingId, SubmitError> {
+        let callback = CallbackSecret { url: url.into(), bearer_token };
+        let one_at_a_time = self.shared.binding.lock().await;
+        self.keep_secret(terms.secret.clone(), Some(callback.kept())).await?;
+        let bound = self.alter_bindings(agent, OperatorCommand::Bind { terms }, key).await;
+        drop(one_at_a_time);
+        bound
+    }
+
+    /// Ends the binding of that name or id.
+    pub async fn unbind(
+        &self,
+        agent: &AgentId,
+        name: String,
+        key: Option<RequestKey>,
+    ) -> Result<BindingId, SubmitError> {
+        let one_at_a_time = self.shared.binding.lock().await;
+        let unbound = self.alter_bindings(agent, OperatorCommand::Unbind { name }, key).await;
+        drop(one_at_a_time);
+        unbound
+    }
+
+    async fn alter_bindings(
+        &self,
+        agent: &AgentId,
+        command: OperatorCommand,
+        key: Option<RequestKey>,
+    ) -> Result<BindingId, SubmitError> {
+        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        let answer = self.submit(agent, request, Vec::new()).await;
+        if self.exists(agent)? {
+            self.forget_unbound(agent).await?;
+        }
+        let Answer::Binding(binding) = answer? else { return Err(Rejection::KeyReused.into()) };
+        Ok(binding)
+    }
+
+    /// Forgets the secrets of an agent that no binding of it names: those of a crash before its terms, too.
+    async fn forget_unbound(&self, agent: &AgentId) -> Result<(), SubmitError> {
+        let kept = self.shared.secrets.keys(&secrets_of(agent));
+        let named = |state: &AgentState| -> BTreeSet<String> {
+            state.bindings.open.values().map(|binding| binding.terms.secret.clone()).collect()
+        };
+        let named = self.read(agent, named).await?;
+        for secret in kept.into_iter().filter(|secret| !named.contains(secret)) {
+            self.keep_secret(secret, None).await?;
+        }
+        Ok(())
+    }
+
     /// The agent that a live capability belongs to.
     pub async fn holder(&self, token_hash: Hash) -> Result<Option<AgentId>, SubmitError> {
         let shared = self.shared.clone();
@@ -299,6 +366,11 @@ impl Handle {
         let keeper = self.shared.blobs.clone();
         blocking(move || keeper.keep_large(blobs)).await
     }
+}
+
+/// What the names of the secrets of an agent's bindings begin with.
+fn secrets_of(agent: &AgentId) -> String {
+    format!("binding/{agent}/")
 }
 
 /// Runs `act` where it may block.

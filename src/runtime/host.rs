@@ -2,6 +2,7 @@
 
 use super::agent_loop;
 use super::deadline::Deadlines;
+use super::effect::delivery::Transport;
 use super::effect::trigger;
 use super::feed::Feed;
 use super::handle::{Handle, Occupancy, SubmitError};
@@ -67,6 +68,7 @@ pub(super) struct Shared {
     pub models: Models,
     pub source: Source,
     pub secrets: Secrets,
+    pub transport: Transport,
     pub settings: Settings,
     pub feed: Feed,
     pub deadlines: Deadlines,
@@ -74,6 +76,8 @@ pub(super) struct Shared {
     pub model_calls: Permits,
     pub commands: Permits,
     pub loads: Semaphore,
+    /// Held while an agent's bindings and their secrets change together.
+    pub binding: tokio::sync::Mutex<()>,
     awake: Mutex<HashMap<AgentId, Inbox>>,
     quarantine: Mutex<BTreeMap<AgentId, String>>,
     shutting_down: AtomicBool,
@@ -203,12 +207,14 @@ impl Shared {
             models: parts.models,
             source: parts.source,
             secrets: parts.secrets,
+            transport: Transport::default(),
             feed: Feed::default(),
             deadlines: Deadlines::default(),
             turns: Permits::new(settings.turns_max),
             model_calls: Permits::new(settings.model_calls_max),
             commands: Permits::new(settings.commands_max),
             loads: Semaphore::new(LOADS_AT_ONCE),
+            binding: tokio::sync::Mutex::default(),
             settings,
             awake: Mutex::default(),
             quarantine: Mutex::default(),

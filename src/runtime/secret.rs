@@ -44,6 +44,11 @@ impl Secrets {
         self.kept().get(key).cloned()
     }
 
+    /// The keys that begin so.
+    pub fn keys(&self, beginning: &str) -> Vec<String> {
+        self.kept().keys().filter(|key| key.starts_with(beginning)).cloned().collect()
+    }
+
     /// Keeps a secret in place of the one that the key had. It is durable when this returns.
     pub fn set(&self, key: &str, secret: SecretString) -> Result<(), SecretError> {
         self.alter(|kept| {

@@ -185,6 +185,21 @@ fn provenance(event: &Event) -> Provenance<'_> {
 /// The operator's view of a body, and what it leaves out.
 fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
     match &envelope.event {
+        Event::Operator(OperatorEvent::BindingUpserted(bound)) => {
+            let mut shown = without(&envelope.event, &["terms"]);
+            let terms = &bound.terms;
+            add(&mut shown, "binding_id", terms.name.clone());
+            add(&mut shown, "transport", terms.transport.clone());
+            add(&mut shown, "operator_actor_id", terms.operator_actor_id.clone());
+            (shown, list(&["terms"]))
+        }
+        Event::Operator(
+            OperatorEvent::BindingRevoked(_)
+            | OperatorEvent::DeliverySubmitted(_)
+            | OperatorEvent::DeliveryCompleted(_)
+            | OperatorEvent::DeliveryFailed(_)
+            | OperatorEvent::DeliveryAbandoned(_),
+        ) => (body(&envelope.event), Vec::new()),
         Event::Operator(OperatorEvent::BriefCreated(brief)) => {
             // A stored text is told by its beginning; the briefs of the agent have it whole.
             let cut: &[&str] = if brief.text.stored().is_some() { &["text"] } else { &[] };

@@ -106,6 +106,7 @@ impl EnqueueBody {
             correlation_id: self.correlation_id,
             causation_id: self.causation_id,
             provided_trust: None,
+            reply_route: None,
         };
         Ok((new, blob))
     }
@@ -127,6 +128,7 @@ impl PromptBody {
             correlation_id: None,
             causation_id: None,
             provided_trust: None,
+            reply_route: None,
         };
         (new, blob)
     }

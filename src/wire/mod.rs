@@ -3,6 +3,7 @@
 //! The contract is the control-plane seed; required members and their types follow the shapes that its clients read.
 
 pub mod agent;
+pub mod binding;
 pub mod diagnostic;
 pub mod event;
 pub mod message;

@@ -81,6 +81,9 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
         Rejection::Unknown { what: "timer", .. } => "holon timer list names the timers there are",
         Rejection::Unknown { what: "wait", .. } => "holon wait list names the waits there are",
         Rejection::Unknown { what: "external trigger", .. } => "holon trigger list names the triggers there are",
+        Rejection::Unknown { what: "operator binding", .. } | Rejection::NotBound { .. } => {
+            "GET /agents/ID/operator-bindings lists those there are"
+        }
         Rejection::Unknown { what: "workspace", .. } => "holon workspace list names the workspaces there are",
         Rejection::Ended { .. } => "what has ended can be read, and not altered",
         Rejection::AgentArchived => "what it did can still be read; create another agent to go on",
@@ -94,7 +97,7 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
 fn status(rejection: &Rejection) -> u16 {
     match rejection {
         Rejection::UnknownAgent | Rejection::Unknown { .. } | Rejection::NoCapability => 404,
-        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } => 403,
+        Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } | Rejection::NotBound { .. } => 403,
         Rejection::AgentExists
         | Rejection::AgentStopped
         | Rejection::StaleRun { .. }

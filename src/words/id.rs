@@ -176,6 +176,8 @@ counted_ids! {
     EpisodeId = "episode";
     /// Something the operator, or the parent, is to know.
     NoticeId = "notice";
+    /// A transport by which the operator is reached, and speaks.
+    BindingId = "opbind";
 }
 
 #[cfg(test)]

@@ -163,6 +163,25 @@ pub const DIGEST_LINE_BYTES_MAX: usize = 200;
 
 /// Deliveries that one agent owes at once.
 pub const OUTBOX_MAX: usize = 256;
+/// Operator bindings of one agent.
+pub const BINDINGS_MAX: usize = 16;
+/// Named capabilities of a binding.
+pub const CAPABILITIES_MAX: usize = 32;
+/// Deliveries that wait for one binding; beyond them the oldest is abandoned.
+pub const DELIVERIES_OWED_MAX: usize = 1_024;
+/// Routes to which one turn's answer goes back.
+pub const REPLY_ROUTES_MAX: usize = 64;
+/// First and longest wait before a delivery is attempted again; the first doubles each time.
+pub const DELIVERY_RETRY_MS_FIRST: u64 = 500;
+pub const DELIVERY_RETRY_MS_MAX: u64 = 10 * 60 * 1_000;
+/// Attempts that fail in a row before the binding is reported as failing.
+pub const DELIVERY_FAILURES_MAX: u32 = 3;
+/// How long one attempt may take.
+pub const DELIVERY_MS_MAX: u64 = 5_000;
+/// What is read of a transport's answer.
+pub const DELIVERY_ANSWER_BYTES_MAX: usize = 16 * 1024;
+/// A callback URL.
+pub const URL_BYTES_MAX: usize = 4 * 1024;
 /// Children that one agent supervises at once.
 pub const CHILDREN_OPEN_MAX: usize = 256;
 /// The recap that stands for earlier rounds of a turn.

@@ -86,6 +86,10 @@ fn outcome(world: &World, effect: Effect, choice: Option<u8>) -> String {
         Effect::DirectChild { task, .. } => format!("direct {task}"),
         Effect::SettleWorktree { task } => format!("settle {task} {}", ["retained", "removed", "left"][fate(choice)]),
         Effect::Deliver { .. } => panic!("an agent without a supervisor owes nobody"),
+        Effect::BeginDelivery { binding, .. } => format!("submit {binding}"),
+        Effect::SubmitDelivery { binding, attempt } => {
+            format!("at {attempt} {} {binding} so", ["taken", "not-taken", "refused-by"][fate(choice)])
+        }
         Effect::ContinueWork { work } => format!("continue {work}"),
         Effect::Recheck => "recheck".into(),
         Effect::EndWait { wait } => format!("due {wait}"),

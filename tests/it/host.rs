@@ -176,6 +176,7 @@ fn prompt(text: &str) -> Request {
         correlation_id: None,
         causation_id: None,
         provided_trust: None,
+        reply_route: None,
     };
     Request::new(QueueCommand::Enqueue(new), Cause::Operator)
 }

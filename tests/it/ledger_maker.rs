@@ -144,6 +144,7 @@ fn enqueue(state: &AgentState) -> (Request, Vec<Blob>) {
         correlation_id: Some(format!("case-{number}")),
         causation_id: None,
         provided_trust: None,
+        reply_route: None,
     };
     let mut request = Request::new(QueueCommand::Enqueue(new), Cause::Operator);
     if number.is_multiple_of(2) {

@@ -71,6 +71,7 @@ mod task_output;
 mod tasks_http;
 mod tidy;
 mod tool_refusal;
+mod transport;
 mod trigger;
 mod unbegun;
 mod waits;

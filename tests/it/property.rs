@@ -37,6 +37,7 @@ fn line() -> impl Strategy<Value = String> {
         6 => outcome_of_task(),
         4 => call(),
         4 => plane(),
+        3 => transport(),
         3 => between(),
         3 => lifecycle(),
         3 => time(),
@@ -145,6 +146,28 @@ fn plane() -> impl Strategy<Value = String> {
         "input task-1 yes",
         "delivered task-1",
         "end task-1",
+    ])
+    .prop_map(str::to_owned)
+}
+
+/// What goes between the agent and its operator.
+fn transport() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "bind phone",
+        "bind desk route=lobby",
+        "bind -",
+        "unbind phone",
+        "unbind opbind-2",
+        "say phone ada thread-1 and then?",
+        "say phone ada - hello",
+        "say desk ada - hello",
+        "say desk eve - let me in",
+        "submit opbind-1",
+        "submit opbind-2",
+        "taken opbind-1 d-1",
+        "taken opbind-2",
+        "not-taken opbind-1 HTTP 503",
+        "refused-by opbind-2 HTTP 413",
     ])
     .prop_map(str::to_owned)
 }

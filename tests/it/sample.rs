@@ -7,7 +7,10 @@ use holon::events::agent::{
 };
 use holon::events::call::{Action, Call, CallError, ExecRequest};
 use holon::events::memory::{EpisodeBoundary, EpisodeFinalized, WorkingMemoryUpdated};
-use holon::events::operator::{BriefCreated, BriefKind, NotificationRequested};
+use holon::events::operator::{
+    BindingRevoked, BindingTerms, BindingUpserted, BriefCreated, BriefKind, DeliveryAbandoned, DeliveryCompleted,
+    DeliveryFailed, DeliverySubmitted, NotificationRequested, ReplyRoute,
+};
 use holon::events::queue::{
     Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
     Trust,
@@ -40,8 +43,8 @@ use holon::events::{Cause, Envelope, Event};
 use holon::words::content::Content;
 use holon::words::hash::Hash;
 use holon::words::id::{
-    AgentId, Boot, BriefId, EpisodeId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId,
-    WorkId, WorkspaceId,
+    AgentId, BindingId, Boot, BriefId, EpisodeId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId,
+    WaitId, WorkId, WorkspaceId,
 };
 use holon::words::time::Timestamp;
 
@@ -64,13 +67,14 @@ pub fn envelopes() -> Vec<Envelope> {
         waiting_events(),
         workspace_events(),
         memory_events(),
+        binding_events(),
         other_events(),
     ]
     .concat();
     let place = |(index, event): (usize, Event)| Envelope {
         // Positions and times of one to nine bytes.
         seq: EventSeq(1 << (index * 3 % 64)),
-        at: Timestamp(1_795_167_000_125 - (1 << index)),
+        at: Timestamp(1_795_167_000_125 - (1 << (index % 63))),
         cause: causes[index % causes.len()].clone(),
         event,
     };
@@ -126,6 +130,10 @@ fn agent_events() -> Vec<Event> {
     ]
 }
 
+fn reply_route() -> ReplyRoute {
+    ReplyRoute { binding: BindingId(2), route_id: "thread-7".into(), correlation_id: text("correlation") }
+}
+
 fn queue_events() -> Vec<Event> {
     let enqueued = MessageEnqueued {
         message: MessageId(7),
@@ -142,6 +150,7 @@ fn queue_events() -> Vec<Event> {
         correlation_id: text("correlation"),
         causation_id: text("causation"),
         provided_trust: Some(Trust::TrustedOperator),
+        reply_route: Some(reply_route()),
     };
     let outcome = MessageOutcome::Dropped("sent by mistake".into());
     vec![enqueued.into(), MessageSettled { message: MessageId(7), outcome }.into()]
@@ -284,6 +293,33 @@ fn other_events() -> Vec<Event> {
     };
     let notice = NotificationRequested { notice: NoticeId(1), text: stored(), work: Some(WorkId(2)) };
     vec![woken.into(), brief.into(), notice.into()]
+}
+
+fn binding_events() -> Vec<Event> {
+    let (binding, entry, attempt, route_id) = (BindingId(2), EventSeq(9), EventSeq(12), String::from("thread-7"));
+    let terms = BindingTerms {
+        name: "phone".into(),
+        transport: "http-callback".into(),
+        operator_actor_id: "ada".into(),
+        default_route_id: "default".into(),
+        callback_origin: "https://example.com".into(),
+        is_authorized: true,
+        secret: "binding/main/17".into(),
+        capabilities: [("send_prompt".to_owned(), true)].into(),
+        provider: text("chat"),
+        provider_identity_ref: text("ada#1"),
+        metadata: text("{}"),
+    };
+    let completed = DeliveryCompleted { binding, attempt, transport_delivery_id: text("d-1") };
+    let failed = DeliveryFailed { binding, attempt, summary: "HTTP 503".into(), retry_after_ms: 500 };
+    vec![
+        BindingUpserted { binding, terms }.into(),
+        BindingRevoked { binding, reason: "operator".into() }.into(),
+        DeliverySubmitted { binding, entry, route_id: route_id.clone(), boot: Boot(4) }.into(),
+        completed.into(),
+        failed.into(),
+        DeliveryAbandoned { binding, entry, route_id, reason: "HTTP 413".into() }.into(),
+    ]
 }
 
 fn change() -> WorkChange {

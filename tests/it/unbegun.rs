@@ -43,6 +43,7 @@ impl Agent {
             correlation_id: None,
             causation_id: None,
             provided_trust: None,
+            reply_route: None,
         }));
         let policy = Settings::new(id, "/".into(), vec!["a/model".into()]).policy();
         agent.told(TurnCommand::Start { policy, guidance: Vec::new() });

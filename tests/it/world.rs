@@ -259,6 +259,7 @@ impl World {
             correlation_id: None,
             causation_id: None,
             provided_trust: None,
+            reply_route: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use super::mail::{Mail, Outcome, Submission, What};
 use super::permit::{Permit, Urgency};
 use super::reconcile::{Change, changes};
 use crate::context::{self, Contents, PromptError};
+use crate::decide::operator::{DeliveryEnd, OperatorCommand};
 use crate::decide::turn::{NewRound, TurnCommand};
 use crate::decide::{Rejection, Request, Staged, handle};
 use crate::events::agent::Answer;
@@ -326,7 +327,15 @@ impl AgentLoop {
                 Some(Request::new(TurnCommand::FailAttempt { run, attempt, error }, Cause::Run(run)))
             }
             Effect::PrepareRound { run, round } => Some(unusable(run, round, "prompt_failed", &"a fault of ours").0),
+            Effect::SubmitDelivery { binding, attempt } => {
+                let end = DeliveryEnd::Failed {
+                    summary: "the attempt failed by a fault of ours".into(),
+                    retry_after_ms: None,
+                };
+                Some(Request::new(OperatorCommand::EndDelivery { binding, attempt, end }, Cause::Runtime))
+            }
             Effect::StartTurn
+            | Effect::BeginDelivery { .. }
             | Effect::BeginAttempt { .. }
             | Effect::StartTask { .. }
             | Effect::RunTask { .. }

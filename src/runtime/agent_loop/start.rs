@@ -2,6 +2,7 @@
 
 use super::AgentLoop;
 use crate::context;
+use crate::decide::operator::OperatorCommand;
 use crate::decide::task::TaskCommand;
 use crate::decide::turn::TurnCommand;
 use crate::decide::waiting::WaitingCommand;
@@ -12,6 +13,7 @@ use crate::events::call::Action;
 use crate::fold::owed::Effect;
 use crate::runtime::effect::call::ModelCall;
 use crate::runtime::effect::command::{self, CommandRun};
+use crate::runtime::effect::delivery::Submission;
 use crate::runtime::effect::family::Errand;
 use crate::runtime::effect::outside::OutsideCall;
 use crate::runtime::effect::{guidance, input, prompt, workspace, worktree};
@@ -80,6 +82,14 @@ impl AgentLoop {
                 self.start_errand(effect, Errand::direction(&self.state, task, lifecycle));
             }
             Effect::Deliver { entry } => self.start_errand(effect, Errand::delivery(&self.state, entry)),
+            Effect::BeginDelivery { binding, .. } => {
+                self.by_runtime(effect, OperatorCommand::BeginDelivery { binding, boot });
+            }
+            Effect::SubmitDelivery { binding, attempt } => {
+                if let Some(submission) = Submission::of(&self.state, binding, attempt) {
+                    self.spawn(effect, submission.make(shared));
+                }
+            }
             Effect::SettleWorktree { task } => {
                 if let Some(worktree) = self.state.workspaces.worktrees.get(&task) {
                     self.spawn(effect, worktree::settle(task, worktree.clone()));

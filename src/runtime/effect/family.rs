@@ -120,5 +120,6 @@ fn follow_up(task: TaskId, text: Content) -> NewMessage {
         correlation_id: None,
         causation_id: None,
         provided_trust: None,
+        reply_route: None,
     }
 }

@@ -3,6 +3,7 @@
 //! - [`prompt`]: reads what a prompt is made of
 //! - [`call`]: one model call
 //! - [`command`]: one managed command, launched or found again
+//! - [`delivery`]: what a binding is to carry
 //! - [`guidance`]: the AGENTS.md files that a turn begins with
 //! - [`outside`]: one tool call that needs the outside
 //! - [`spawn`]: a child that is to be born
@@ -10,6 +11,7 @@
 
 pub(super) mod call;
 pub(super) mod command;
+pub(crate) mod delivery;
 pub(super) mod family;
 mod file;
 mod git;

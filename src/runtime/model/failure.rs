@@ -162,7 +162,7 @@ fn kind_of_name(names: &str) -> AttemptErrorKind {
 }
 
 /// How long the service asks us to wait. A date counts from the answer's own date, so no clock of ours is asked.
-fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+pub(in crate::runtime) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     let text = |value: &reqwest::header::HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
     if let Some(wait) = headers.get("retry-after-ms").and_then(text).and_then(|wait| wait.parse::<f64>().ok()) {
         return milliseconds(wait / 1_000.0);

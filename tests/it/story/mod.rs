@@ -5,6 +5,7 @@
 //! [`script`] says what can be told, [`show`] how events are written.
 
 mod agent;
+mod binding;
 mod child;
 mod evidence;
 mod memory;
@@ -16,6 +17,7 @@ mod script;
 mod show;
 mod task;
 mod timer;
+mod transport;
 mod trigger;
 mod turn;
 mod waiting;

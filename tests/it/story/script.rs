@@ -16,11 +16,11 @@
 //! | `clock +MS`, `clock -MS`, `boot` | time passes, or goes back; the runtime goes down and comes up |
 //! | `owed`, `posture` | shows what is owed, or what the agent is doing |
 //!
-//! [`outside`] has more: the planes, and what the world around does.
+//! [`outside`] has more: the planes, and what the world around does. [`transport`] has what goes to the operator.
 //!
 //! `key NAME COMMAND` gives a command an idempotency key; `at N COMMAND` gives an outcome the attempt N.
 
-use super::{outside, show};
+use super::{outside, show, transport};
 use crate::world::{World, call, create, policy};
 use holon::context::request::RawCall;
 use holon::decide::agent::AgentCommand;
@@ -132,10 +132,11 @@ fn read_at(world: &mut World, line: &str, attempt: Option<EventSeq>) -> Command 
             let (run, round) = (world.run(), world.turn().map_or(0, |turn| turn.round) + 1);
             TurnCommand::Fail { run, round, code: rest.into(), detail: "it cannot be made".into() }.into()
         }
-        _ => match outside::read(world, verb, rest) {
-            Some(command) => command,
-            None => task(world, verb, rest, attempt).into(),
-        },
+        _ => {
+            let operator = transport::read(world, verb, rest, attempt).map(Command::from);
+            let known = operator.or_else(|| outside::read(world, verb, rest));
+            known.unwrap_or_else(|| task(world, verb, rest, attempt).into())
+        }
     }
 }
 

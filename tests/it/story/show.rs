@@ -195,6 +195,7 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Task(id) => id.to_string(),
         Answer::Workspace(id) => id.to_string(),
         Answer::Notice(id) => id.to_string(),
+        Answer::Binding(id) => id.to_string(),
     }
 }
 

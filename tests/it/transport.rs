@@ -1,0 +1,219 @@
+//! Operator bindings over the wire: a real daemon, and a transport that fails, hangs, is away and comes back.
+
+use crate::daemon::{Daemon, Home, of_kind};
+use crate::model_server::{ModelServer, Received, Reply};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const TOKEN: &str = "token-that-is-never-told";
+const PATH: &str = "/hooks/path-that-is-never-told";
+
+fn binding(transport: &ModelServer, name: &str) -> Value {
+    json!({
+        "binding_id": name,
+        "transport": "http-callback",
+        "operator_actor_id": "operator-1",
+        "default_route_id": "default",
+        "delivery_callback_url": format!("{}{PATH}", transport.url()),
+        "delivery_auth": {"type": "bearer", "token": TOKEN},
+        "capabilities": {"send_prompt": true},
+        "provider": "chat",
+        "provider_identity_ref": "user-123",
+        "metadata": {},
+    })
+}
+
+async fn bind(daemon: &Daemon, body: Value) -> Value {
+    daemon.post("/control/agents/main/operator-bindings", body).await
+}
+
+async fn say(daemon: &Daemon, text: &str, route: &str) -> String {
+    let body = json!({
+        "text": text,
+        "actor_id": "operator-1",
+        "binding_id": "phone",
+        "reply_route_id": route,
+        "provider": "chat",
+        "correlation_id": "corr-123",
+    });
+    let answer = daemon.post("/control/agents/main/operator-ingress", body).await;
+    answer["message_id"].as_str().expect("the message").to_owned()
+}
+
+fn taken() -> Reply {
+    Reply::status(200, r#"{"transport_delivery_id":"d-1"}"#)
+}
+
+fn key(received: &Received) -> &str {
+    &received.headers["idempotency-key"]
+}
+
+async fn delivered(daemon: &Daemon, count: usize) {
+    let mut left = count;
+    let is_it = |event: &holon::client::StreamedEvent| {
+        left -= usize::from(event.kind == "operator_delivery_completed");
+        left == 0
+    };
+    daemon.wait("main", 0, is_it).await;
+}
+
+#[tokio::test]
+async fn what_an_operator_says_through_a_transport_is_answered_there() {
+    let (home, transport) = (Home::new(), ModelServer::start());
+    transport.reply(taken());
+    let daemon = home.serve();
+    let made = bind(&daemon, binding(&transport, "phone")).await;
+    assert_eq!(made["binding"]["binding_id"], "phone");
+    assert_eq!(made["binding"]["status"], "active");
+    let message = say(&daemon, "say: all is well", "route-1").await;
+    delivered(&daemon, 1).await;
+
+    let received = &transport.received()[0];
+    assert_eq!(received.path, PATH);
+    assert_eq!(received.headers["authorization"], format!("Bearer {TOKEN}"));
+    let body = &received.body;
+    assert!(body["text"].as_str().expect("a text").contains("all is well"), "{body}");
+    assert_eq!(body["delivery_intent_id"], key(received));
+    assert_eq!(
+        (&body["route_id"], &body["binding_id"], &body["target_agent_id"], &body["kind"]),
+        (&json!("route-1"), &json!("phone"), &json!("main"), &json!("operator_output"))
+    );
+    assert_eq!((&body["correlation_id"], &body["causation_id"]), (&json!("corr-123"), &json!(message)));
+
+    let shown = daemon.get(&format!("/agents/main/messages/{message}")).await;
+    assert_eq!(shown["trust"], "trusted_operator");
+    assert_eq!(shown["delivery_surface"], "remote_operator_transport");
+    assert_eq!(shown["admission_context"], "operator_transport_authenticated");
+    let told = daemon.get("/agents/main/operator-bindings").await;
+    assert_eq!(told[0]["delivered_count"], 1);
+    assert_eq!(told[0]["owed_count"], 0);
+
+    // Neither what opens the transport nor what it is shown is told anywhere but to it.
+    let debug = daemon.get("/agents/main/events?projection=local_debug&limit=512").await;
+    let state = daemon.get("/agents/main/state").await;
+    for text in [made.to_string(), told.to_string(), debug.to_string(), state.to_string(), home.log()] {
+        assert!(!text.contains(TOKEN) && !text.contains("path-that-is-never-told"), "{text}");
+    }
+    drop(daemon);
+    let ledger = std::fs::read(home.path().join("ledger.redb")).expect("the ledger");
+    for secret in [TOKEN, "path-that-is-never-told"] {
+        assert!(!ledger.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()), "{secret} is in the ledger");
+    }
+}
+
+#[tokio::test]
+async fn a_transport_that_fails_hangs_and_is_away_gets_everything_once_it_is_back() {
+    let (home, transport) = (Home::new(), ModelServer::start());
+    transport.reply(Reply::status(500, "{}"));
+    transport.reply(Reply::Hang);
+    let daemon = home.serve();
+    bind(&daemon, binding(&transport, "phone")).await;
+    say(&daemon, "say: first", "route-1").await;
+    say(&daemon, "say: second", "route-2").await;
+    // The first attempt failed; the second hangs, and dies with the daemon.
+    transport.wait_for_requests(2);
+    daemon.wait_for("main", "operator_delivery_failed").await;
+    daemon.kill();
+
+    transport.reply(Reply::status(503, "{}").header("retry-after", "1"));
+    transport.otherwise(|_| taken());
+    let daemon = home.serve();
+    say(&daemon, "say: third", "route-3").await;
+    delivered(&daemon, 3).await;
+    let received = transport.received();
+    let attempts: Vec<(&str, &str)> =
+        received.iter().map(|received| (received.body["route_id"].as_str().expect("a route"), key(received))).collect();
+    let keys: BTreeSet<&str> = attempts.iter().map(|(_, key)| *key).collect();
+    assert_eq!(keys.len(), 3, "each has a key of its own: {attempts:?}");
+    assert!(attempts[..4].iter().all(|attempt| *attempt == attempts[0]), "tried again under its key: {attempts:?}");
+    let routes: Vec<&str> = attempts.iter().map(|(route, _)| *route).collect();
+    assert_eq!(routes, ["route-1", "route-1", "route-1", "route-1", "route-2", "route-3"]);
+
+    let events = daemon.events("main").await;
+    assert_eq!(of_kind(&events, "operator_delivery_submitted").len(), 6, "each attempt is an event");
+    assert_eq!(of_kind(&events, "operator_delivery_failed").len(), 2);
+    let failed = of_kind(&events, "operator_delivery_failed");
+    assert_eq!(failed[1]["retry_after_ms"], 1_000, "as the transport asked");
+    assert!(daemon.is_whole("main").await);
+}
+
+#[tokio::test]
+async fn a_transport_that_keeps_failing_is_reported_through_another() {
+    let (home, phone, desk) = (Home::new(), ModelServer::start(), ModelServer::start());
+    phone.otherwise(|_| Reply::status(500, "{}"));
+    desk.otherwise(|_| taken());
+    let daemon = home.serve();
+    bind(&daemon, binding(&phone, "phone")).await;
+    say(&daemon, "say: hello", "route-1").await;
+    bind(&daemon, binding(&desk, "desk")).await;
+    daemon.wait_for("main", "operator_notification_requested").await;
+    delivered(&daemon, 1).await;
+    let told = desk.received()[0].body["text"].as_str().expect("a text").to_owned();
+    assert!(told.contains("phone") && told.contains("HTTP 500"), "{told}");
+    let shown = daemon.get("/agents/main/operator-bindings/opbind-1").await;
+    assert_eq!((&shown["status"], &shown["owed_count"]), (&json!("failing"), &json!(2)));
+    let revoked = daemon.post("/control/agents/main/operator-bindings/phone/revoke", json!({})).await;
+    assert_eq!(revoked["status"], "revoked");
+    let secrets = std::fs::read_to_string(home.path().join("secrets.json")).expect("the secrets");
+    assert!(!secrets.contains(&phone.url()) && secrets.contains(&desk.url()), "what is revoked is forgotten");
+}
+
+#[tokio::test]
+async fn a_transport_that_never_answers_does_not_hold_up_the_agent() {
+    let (home, transport) = (Home::new(), ModelServer::start());
+    transport.reply(Reply::Hang);
+    transport.otherwise(|_| taken());
+    let daemon = home.serve();
+    bind(&daemon, binding(&transport, "phone")).await;
+    say(&daemon, "say: first", "route-1").await;
+    transport.wait_for_requests(1);
+    let message = daemon.prompt("main", "say: meanwhile").await;
+    assert!(daemon.settled("main", &message).await.contains("processed"));
+    let failed = daemon.wait_for("main", "operator_delivery_failed").await;
+    assert!(failed.data.to_string().contains("no answer within 5 seconds"), "{:?}", failed.data);
+    delivered(&daemon, 1).await;
+}
+
+#[tokio::test]
+async fn a_binding_is_checked_when_it_is_made_and_when_it_is_used() {
+    let (home, transport) = (Home::new(), ModelServer::start());
+    let daemon = home.serve();
+    let path = "/control/agents/main/operator-bindings";
+    let with = |field: &str, value: Value| {
+        let mut body = binding(&transport, "phone");
+        body[field] = value;
+        body
+    };
+    for (field, value) in [
+        ("transport", json!(" ")),
+        ("operator_actor_id", json!("")),
+        ("target_agent_id", json!("other")),
+        ("delivery_callback_url", json!("ftp://example.com/")),
+        ("delivery_callback_url", json!("https://user:pass@example.com/")),
+        ("delivery_callback_url", json!("nowhere")),
+        ("delivery_auth", json!({"type": "hmac"})),
+        ("delivery_auth", json!({"type": "bearer"})),
+        ("capabilities", json!({"send_prompt": 1})),
+        ("binding_id", json!("opbind-7")),
+    ] {
+        let problem = daemon.refusal(path, with(field, value)).await;
+        assert_eq!((problem.status, problem.code.as_str()), (422, "invalid_field"), "{field}: {}", problem.detail);
+        assert!(!serde_json::to_string(&problem).expect("JSON").contains(TOKEN));
+    }
+    // As older clients put it.
+    let older = with("delivery_auth", json!({"kind": "bearer", "bearer_token": TOKEN, "key_id": "k"}));
+    bind(&daemon, older).await;
+    let ingress = "/control/agents/main/operator-ingress";
+    let said = |actor: &str, binding: &str, provider: &str| json!({"text": "x", "actor_id": actor, "binding_id": binding, "provider": provider});
+    for body in
+        [said("operator-2", "phone", "chat"), said("operator-1", "tablet", "chat"), said("operator-1", "phone", "mail")]
+    {
+        let problem = daemon.refusal(ingress, body).await;
+        assert_eq!((problem.status, problem.code.as_str()), (403, "binding_mismatch"));
+    }
+    daemon.control("main", "stop").await;
+    let before = daemon.head("main").await;
+    let problem = daemon.refusal(ingress, said("operator-1", "phone", "chat")).await;
+    assert_eq!((problem.status, problem.code.as_str()), (409, "agent_stopped"));
+    assert_eq!(daemon.head("main").await, before, "nothing is recorded");
+}
