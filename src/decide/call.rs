@@ -8,15 +8,14 @@ use super::profile::{self, Family};
 use super::{Decision, Rejection, memory, operator, queue, task, timer, trigger, waiting, work, workspace};
 use crate::events::Event;
 use crate::events::call::{Action, Call, CallError, CallResult, ExecRequest, Shown};
-use crate::events::task::{Caller, CommandOutput, Exit, TaskCreateRequested};
+use crate::events::task::{Caller, CommandOutput, Exit};
 use crate::events::turn::{CallStarted, Entry, TurnEntry};
 use crate::fold::AgentState;
 use crate::fold::owed::{Reach, for_outside, reach};
 use crate::fold::turn::{Calls, Turn};
-use crate::words::content::excerpt;
 use crate::words::hash::Hash;
 use crate::words::id::{Boot, EventSeq, RunId, TaskId};
-use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX, TASKS_OPEN_MAX};
+use crate::words::limit::BOOTS_PER_STEP_MAX;
 use serde::{Deserialize, Serialize};
 
 /// What a call did, and what it answers.
@@ -128,21 +127,11 @@ fn execute(state: &AgentState, turn: &Turn, calls: &Calls, request: &ExecRequest
     if let Some(task) = state.tasks.running(&request.spec).filter(|_| request.reuse_running) {
         return vec![result(turn, calls, CallResult::AlreadyRunning { task })];
     }
-    if state.tasks.open.len() >= TASKS_OPEN_MAX {
-        let error = refusal(&Rejection::TooMany { what: "tasks", max: TASKS_OPEN_MAX });
-        return vec![result(turn, calls, CallResult::Refused(error))];
+    let caller = Caller { run: turn.run, round: calls.round, call: calls.done };
+    match task::requested(state, request, Some(caller), turn.work) {
+        Ok((event, _)) => vec![event],
+        Err(rejection) => vec![result(turn, calls, CallResult::Refused(refusal(&rejection)))],
     }
-    let event = TaskCreateRequested {
-        task: state.tasks.last.next(),
-        request: request.clone(),
-        summary: request
-            .summary
-            .clone()
-            .unwrap_or_else(|| excerpt(request.spec.cmd.trim(), EXCERPT_BYTES_MAX).to_owned()),
-        caller: Some(Caller { run: turn.run, round: calls.round, call: calls.done }),
-        work: turn.work,
-    };
-    vec![event.into()]
 }
 
 /// Begins the call that is next at the outside. What may have taken effect under an earlier boot is not made again;

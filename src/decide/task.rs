@@ -1,15 +1,16 @@
 //! The task plane: starting, promoting and ending managed executions.
 
 use super::call::Called;
-use super::queue::owed;
+use super::queue::{admits, owed};
 use super::waiting::{self, News};
 use super::{Decision, Rejection, call};
 use crate::events::Event;
-use crate::events::call::{Action, CallResult, Shown};
+use crate::events::agent::Answer;
+use crate::events::call::{Action, CallResult, ExecRequest, Shown};
 use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
 use crate::events::task::{
-    ChildDirected, ChildLifecycle, CommandOutput, Exit, TaskExited, TaskInputDelivered, TaskInputRequested,
-    TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
+    Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, TaskCreateRequested, TaskExited,
+    TaskInputDelivered, TaskInputRequested, TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
 };
 use crate::events::turn::UsageTotal;
 use crate::events::waiting::WaitTrigger;
@@ -19,8 +20,10 @@ use crate::fold::task::{Attempt, Task};
 use crate::fold::turn::Turn;
 use crate::fold::waiting::Wait;
 use crate::words::content::{Content, excerpt, quoted};
-use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId};
-use crate::words::limit::{BOOTS_PER_STEP_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX, TASK_INPUTS_MAX};
+use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId, WorkId};
+use crate::words::limit::{
+    BOOTS_PER_STEP_MAX, COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX, TASK_INPUTS_MAX, TASKS_OPEN_MAX,
+};
 use serde::{Deserialize, Serialize};
 
 /// Why a command never ran that was to be ended before it began.
@@ -29,6 +32,8 @@ const STOPPED: &str = "it was stopped before it began";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskCommand {
+    /// A command of the operator's: no call waits for it.
+    Create(ExecRequest),
     /// `replaces`: an attempt of which it is certain that its command never began.
     Start {
         task: TaskId,
@@ -91,6 +96,7 @@ pub enum TaskCommand {
 
 pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decision, Rejection> {
     let events = match command {
+        TaskCommand::Create(request) => return create(state, request),
         TaskCommand::Start { task, boot, replaces } => start(state, *task, *boot, *replaces)?,
         TaskCommand::Exit { task, attempt, exit, duration_ms, output } => {
             let ended = running(state, *task, *attempt)?;
@@ -108,6 +114,42 @@ pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decisi
         TaskCommand::ChildDirected { task, lifecycle } => child_directed(state, *task, *lifecycle)?,
     };
     Ok(Decision::of(events))
+}
+
+fn create(state: &AgentState, request: &ExecRequest) -> Result<Decision, Rejection> {
+    admits(state)?;
+    if let Some((field, reason)) = unfit(&request.spec) {
+        return Err(Rejection::Invalid { field, reason: reason.into() });
+    }
+    let (event, task) = requested(state, request, None, None)?;
+    Ok(Decision::answering(vec![event], Answer::Task(task)))
+}
+
+/// What is wrong with a command, whoever asks for it: the field, and what it is.
+pub fn unfit(spec: &CommandSpec) -> Option<(&'static str, &'static str)> {
+    if spec.cmd.trim().is_empty() {
+        return Some(("cmd", "must not be empty"));
+    }
+    let is_unfit = |text: &String| text.len() > COMMAND_BYTES_MAX || text.contains('\0');
+    let texts = [("cmd", Some(&spec.cmd)), ("workdir", spec.workdir.as_ref()), ("shell", spec.shell.as_ref())];
+    let (field, _) = texts.into_iter().find(|(_, text)| text.is_some_and(is_unfit))?;
+    Some((field, "is too long or holds a zero byte"))
+}
+
+/// A command that is asked for: by a call, or by the operator.
+pub(super) fn requested(
+    state: &AgentState,
+    request: &ExecRequest,
+    caller: Option<Caller>,
+    work: Option<WorkId>,
+) -> Result<(Event, TaskId), Rejection> {
+    if state.tasks.open.len() >= TASKS_OPEN_MAX {
+        return Err(Rejection::TooMany { what: "tasks", max: TASKS_OPEN_MAX });
+    }
+    let task = state.tasks.last.next();
+    let named = request.summary.as_deref().unwrap_or(request.spec.cmd.trim());
+    let summary = excerpt(named, EXCERPT_BYTES_MAX).to_owned();
+    Ok((TaskCreateRequested { task, request: request.clone(), summary, caller, work }.into(), task))
 }
 
 fn open(state: &AgentState, task: TaskId) -> Result<&Task, Rejection> {

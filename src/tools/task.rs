@@ -3,13 +3,14 @@
 use super::waiting::Nothing;
 use super::{Tool, invalid, read, schema_of, text};
 use crate::decide::profile::Family;
+use crate::decide::task::unfit;
 use crate::events::call::{Action, CallError, ExecRequest, View};
 use crate::events::task::CommandSpec;
 use crate::words::content::excerpt;
 use crate::words::id::TaskId;
 use crate::words::limit::{
-    COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT,
-    TASK_OUTPUT_BLOCK_MS_MAX, YIELD_MS_DEFAULT, YIELD_MS_MAX,
+    EXCERPT_BYTES_MAX, SHOWN_TOKENS_DEFAULT, SHOWN_TOKENS_MAX, TASK_OUTPUT_BLOCK_MS_DEFAULT, TASK_OUTPUT_BLOCK_MS_MAX,
+    YIELD_MS_DEFAULT, YIELD_MS_MAX,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -152,16 +153,6 @@ struct TaskOutput {
 
 impl ExecCommand {
     fn action(self) -> Result<Action, CallError> {
-        if self.cmd.trim().is_empty() {
-            return Err(invalid("cmd", "must not be empty", "give the command line to run"));
-        }
-        let texts = [("cmd", Some(&self.cmd)), ("workdir", self.workdir.as_ref()), ("shell", self.shell.as_ref())];
-        if let Some((field, _)) = texts
-            .iter()
-            .find(|(_, text)| text.is_some_and(|text| text.len() > COMMAND_BYTES_MAX || text.contains('\0')))
-        {
-            return Err(invalid(field, "is too long or holds a zero byte", "write the text to a file and run that"));
-        }
         let spec = CommandSpec {
             cmd: self.cmd,
             workdir: self.workdir,
@@ -169,6 +160,9 @@ impl ExecCommand {
             login: self.login,
             accepts_input: self.accepts_input,
         };
+        if let Some((field, reason)) = unfit(&spec) {
+            return Err(invalid(field, reason, "give the command line to run; a long text is written to a file first"));
+        }
         Ok(Action::Exec(ExecRequest {
             spec,
             yield_ms: self.yield_time_ms.unwrap_or(YIELD_MS_DEFAULT).min(YIELD_MS_MAX),

@@ -143,6 +143,7 @@ fn plane() -> impl Strategy<Value = String> {
         "leave",
         "detach ws-1",
         "settle task-1 retained",
+        "command make clean",
         "input task-1 yes",
         "delivered task-1",
         "end task-1",

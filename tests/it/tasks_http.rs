@@ -109,3 +109,47 @@ async fn a_child_is_a_task_of_its_parent_until_it_has_reported() {
     assert!(output["output"].as_str().unwrap().contains("all is well"), "{output}");
     assert_eq!(ask.get("/agents/main/tasks").await.ok(), json!([ended]));
 }
+
+#[tokio::test]
+async fn a_command_of_the_operators_runs_beside_the_turns_and_its_result_reaches_the_agent() {
+    let home = Home::new();
+    let gate = home.gate("go");
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    let body = json!({"summary": "Build project", "cmd": "read go < go; echo built", "workdir": null, "shell": null,
+        "login": false});
+    let path = "/control/agents/main/tasks";
+    let made = ask.post_as("k", path, &body).await.ok();
+    assert_eq!((&made["id"], &made["kind"]), (&json!("task-1"), &json!("command_task")));
+    assert_eq!((&made["summary"], &made["detail"]["run_id"]), (&json!("Build project"), &json!(null)));
+    assert_eq!(ask.post_as("k", path, &body).await.ok()["id"], "task-1", "the same request makes no second task");
+    daemon.wait_for("main", "task_started").await;
+    assert_eq!(ask.get("/agents/main/tasks").await.ok().as_array().map(Vec::len), Some(1));
+    daemon.kill();
+
+    let daemon = home.serve();
+    gate.open();
+    exited(&daemon).await;
+    let told = daemon.wait("main", 0, |event| {
+        event.kind == "message_settled" && event.data["payload"]["outcome"]["processed"].is_string()
+    });
+    told.await;
+    let ask = Ask::new(&daemon);
+    let ended = ask.get("/agents/main/tasks/task-1").await.ok();
+    assert_eq!((&ended["status"], &ended["detail"]["exit_code"]), (&json!("completed"), &json!(0)));
+    let message = ask.get("/agents/main/messages/msg-1").await.ok();
+    assert_eq!((&message["kind"], &message["trust"]), (&json!("task_result"), &json!("trusted_system")));
+
+    ask.post(path, json!({"cmd": "ls"})).await.refused(422, "invalid_field");
+    for wrong in [
+        json!({"summary": "s", "cmd": "  "}),
+        json!({"summary": " ", "cmd": "ls"}),
+        json!({"summary": "s", "cmd": "ls\u{0}"}),
+        json!({"summary": "s", "cmd": "ls", "tty": true}),
+        json!({"summary": "s", "cmd": "ls", "prompt": "p"}),
+    ] {
+        ask.post(path, wrong).await.refused(422, "invalid_field");
+    }
+    daemon.control("main", "stop").await;
+    ask.post(path, &body).await.refused(409, "agent_stopped");
+}

@@ -11,6 +11,7 @@
 //! | `begin-guided TEXT` | a turn begins, and the agent's AGENTS.md says so |
 //! | `call` | the call that is next is begun at the outside |
 //! | `bring [DETAIL]` | it comes back with what such calls bring; `refused KIND` with a refusal |
+//! | `command CMD` | the operator has a command run |
 //! | `input TASK TEXT`, `delivered TASK`, `end TASK` | |
 //! | `direct TASK`, `hand TASK` | a child is made what it is to be; the first input it is owed reaches it |
 //! | `take CHILD` | what a child owes first is taken in |
@@ -31,9 +32,11 @@ use holon::decide::work::WorkCommand;
 use holon::decide::workspace::{GuidanceFile, Resolved, WorkspaceCommand, WorktreeFate};
 use holon::decide::{Command, Request};
 use holon::events::Cause;
-use holon::events::call::{Action, CallError, CallResult, ContextMode, FileChange, PatchedFile, SpawnRequest};
+use holon::events::call::{
+    Action, CallError, CallResult, ContextMode, ExecRequest, FileChange, PatchedFile, SpawnRequest,
+};
 use holon::events::queue::{BodyType, Lane, MessageKind, Origin};
-use holon::events::task::{ChildLifecycle, WorkspaceMode};
+use holon::events::task::{ChildLifecycle, CommandSpec, WorkspaceMode};
 use holon::events::waiting::DeliveryMode;
 use holon::events::work::WorkChange;
 use holon::events::workspace::{GuidanceScope, Projection, WorkspaceName, Worktree, WorktreeSummary};
@@ -217,6 +220,12 @@ fn task(world: &mut World, verb: &str, rest: &str) -> Option<TaskCommand> {
             let open = world.state.tasks.open.get(&task);
             let entry = open.and_then(|open| open.inputs.keys().next().copied()).unwrap_or(EventSeq(999));
             TaskCommand::InputDelivered { task, entry }
+        }
+        "command" => {
+            let spec = CommandSpec { cmd: rest.into(), workdir: None, shell: None, login: false, accepts_input: false };
+            let (yield_ms, shown_tokens, reuse_running) = (0, 8_000, false);
+            let request = ExecRequest { spec, yield_ms, shown_tokens, reuse_running, summary: None };
+            TaskCommand::Create(request)
         }
         "end" => TaskCommand::Stop { task: id(first), reason: "operator".into() },
         _ => return None,

@@ -236,3 +236,24 @@ fn a_read_that_comes_after_its_call_is_refused() {
         ",
     );
 }
+
+#[test]
+fn a_command_of_the_operators_is_nobodys_call_and_ends_in_a_message() {
+    check(
+        "
+        > command make
+        task-1 requested: make
+        > owed
+        StartTask { task: TaskId(1) }
+        > run task-1
+        task-1 attempt 3 boot 1
+        > exit task-1 0 built
+        task-1 completed, code 0
+        msg-1 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        > stop
+        stopped: operator
+        > command make
+        ! the agent is stopped; start it first
+        ",
+    );
+}
