@@ -17,9 +17,9 @@ use crate::events::task::Caller;
 use crate::events::workspace::WorkspaceName;
 use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::limit::{
-    BINDINGS_MAX, BOOTS_PER_STEP_MAX, DELIVERIES_OWED_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, RECEIPTS_MAX,
-    RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX, WAKE_REASONS_MAX,
-    WORK_OPEN_MAX,
+    BINDINGS_MAX, BOOTS_PER_STEP_MAX, DELIVERIES_OWED_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, NOTICES_KEPT_MAX,
+    RECEIPTS_MAX, RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX,
+    WAKE_REASONS_MAX, WORK_OPEN_MAX,
 };
 
 /// A state that contradicts itself.
@@ -89,6 +89,7 @@ const RULES: &[Rule] = &[
     ("notes and episodes are bounded", |state| {
         state.memory.entries.len() <= MEMORY_ENTRIES_MAX && state.memory.episodes.len() <= EPISODES_KEPT_MAX
     }),
+    ("the notices that are shown are bounded", |state| state.briefs.notices.len() <= NOTICES_KEPT_MAX),
     ("only a supervised agent owes its supervisor", |state| {
         state.agent.is_supervised() || state.outbox == Outbox::default()
     }),

@@ -88,6 +88,7 @@ pub enum RecordKind {
     Trigger,
     Episode,
     Binding,
+    Notice,
 }
 
 impl RecordKind {
@@ -104,6 +105,7 @@ impl RecordKind {
             Self::Trigger => 8,
             Self::Episode => 9,
             Self::Binding => 10,
+            Self::Notice => 11,
         }
     }
 }
@@ -164,6 +166,9 @@ pub fn closes(state: &AgentState, envelope: &Envelope) -> Option<RecordRow> {
         Event::Operator(OperatorEvent::BriefCreated(event)) => (RecordKind::Brief, event.brief.0, envelope.seq),
         Event::Operator(OperatorEvent::BindingRevoked(event)) => {
             (RecordKind::Binding, event.binding.0, state.bindings.open.get(&event.binding)?.created)
+        }
+        Event::Operator(OperatorEvent::NotificationRequested(event)) => {
+            (RecordKind::Notice, event.notice.0, envelope.seq)
         }
         Event::Work(WorkEvent::Completed(event)) => {
             (RecordKind::Work, event.work.0, state.works.open.get(&event.work)?.created)

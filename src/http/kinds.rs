@@ -14,7 +14,7 @@ use crate::ledger::reader::{self, ReadError};
 use crate::tools::view;
 use crate::wire::{binding, record, waiting, work};
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, BindingId, EventSeq, TaskId, TimerId, TriggerId, WaitId, WorkId};
+use crate::words::id::{AgentId, BindingId, EventSeq, NoticeId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 use crate::words::limit::{PAGE_DEFAULT, PAGE_MAX};
 use axum::extract::State;
 use axum::response::Response;
@@ -122,7 +122,17 @@ pub(super) const BINDINGS: Kind = Kind {
     ended: |store, agent, row| told(store, agent, row, binding::revoked_binding),
 };
 
-const ALL: [&Kind; 6] = [&WORK_ITEMS, &TASKS, &TIMERS, &WAITS, &TRIGGERS, &BINDINGS];
+const NOTICES: Kind = Kind {
+    record: RecordKind::Notice,
+    what: "operator notification",
+    path: "operator-notifications",
+    number: |id| number(id, |NoticeId(number)| number),
+    open: |_| Vec::new(),
+    open_one: |_, _| None,
+    ended: |store, agent, row| told(store, agent, row, record::told_notice),
+};
+
+const ALL: [&Kind; 7] = [&WORK_ITEMS, &TASKS, &TIMERS, &WAITS, &TRIGGERS, &BINDINGS, &NOTICES];
 
 pub(super) fn routes() -> Router<Shared> {
     let routes = |router: Router<Shared>, kind: &'static Kind| {

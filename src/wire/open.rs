@@ -69,6 +69,12 @@ pub(super) fn triggers(state: &AgentState) -> Vec<Value> {
     shown(set.map(|(id, trigger)| waiting::trigger(&state.agent_id, *id, trigger)))
 }
 
+/// What the agent wanted known last, the newest first.
+pub(super) fn notices(state: &AgentState) -> Vec<Value> {
+    let newest = state.briefs.notices.iter().rev();
+    shown(newest.map(|notice| record::notice(&state.agent_id, &notice.requested, (notice.seq, notice.at))))
+}
+
 /// Children as their handles know them; what a child does is told by itself.
 pub(super) fn children(state: &AgentState) -> Vec<Value> {
     let children = state.tasks.open.iter().filter_map(|(id, task)| Some((*id, task, task.child()?)));

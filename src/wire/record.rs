@@ -1,15 +1,17 @@
-//! Records: briefs, messages, tasks and transcript entries.
+//! Records: briefs, notices, messages, tasks and transcript entries.
 
 use super::event::{content, message_body};
 use super::message::origin;
 use crate::events::call::ExecRequest;
-use crate::events::operator::BriefCreated;
+use crate::events::operator::{BriefCreated, NotificationRequested};
 use crate::events::queue::{MessageEnqueued, MessageOutcome};
 use crate::events::task::{Caller, Exit, TaskEvent, TaskExited, TaskStatus, WorkspaceMode};
 use crate::events::turn::{Entry, TurnEntry};
-use crate::events::{Envelope, Event, TurnEvent};
+use crate::events::{Envelope, Event, OperatorEvent, TurnEvent};
 use crate::fold::task::{Job, Task};
-use crate::words::id::{AgentId, BriefId, RunId, TaskId, WorkId};
+use crate::tools::view;
+use crate::words::id::{AgentId, BriefId, EventSeq, RunId, TaskId, WorkId};
+use crate::words::limit::NOTICE_SUMMARY_CHARS_MAX;
 use crate::words::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -200,4 +202,29 @@ pub fn transcript_entry(agent: &AgentId, envelope: &Envelope, text: &str) -> Opt
         "related_message_id": message,
         "data": data,
     }))
+}
+
+/// A notice that has a record of its own.
+pub fn told_notice(agent: &AgentId, first: &Envelope, _last: &Envelope) -> Option<Value> {
+    let Event::Operator(OperatorEvent::NotificationRequested(requested)) = &first.event else { return None };
+    Some(notice(agent, requested, (first.seq, first.at)))
+}
+
+/// Something that the agent wanted known. A private one tells its supervisor, whose id its own begins with.
+pub fn notice(agent: &AgentId, requested: &NotificationRequested, (seq, at): (EventSeq, Timestamp)) -> Value {
+    let parent = agent.has_child_form().then(|| agent.as_str().rsplit_once('.')).flatten().map(|(parent, _)| parent);
+    let text = requested.text.excerpt();
+    json!({
+        "notification_id": requested.notice,
+        "agent_id": agent,
+        "requested_by_agent_id": agent,
+        "target_operator_boundary": if parent.is_some() { "parent_supervisor" } else { "primary_operator" },
+        "target_parent_agent_id": parent,
+        "message": text,
+        "text": view::text(&requested.text),
+        "summary": text.chars().take(NOTICE_SUMMARY_CHARS_MAX).collect::<String>(),
+        "work_item_id": requested.work,
+        "created_at": at,
+        "event_seq": seq,
+    })
 }

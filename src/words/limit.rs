@@ -161,6 +161,11 @@ pub const EPISODE_TURNS_MAX: usize = 12;
 /// What an episode's digest says of one message or answer.
 pub const DIGEST_LINE_BYTES_MAX: usize = 200;
 
+/// Notices that the state still names; all are found through the store.
+pub const NOTICES_KEPT_MAX: usize = 10;
+/// What a list says of a notice.
+pub const NOTICE_SUMMARY_CHARS_MAX: usize = 160;
+
 /// Deliveries that one agent owes at once.
 pub const OUTBOX_MAX: usize = 256;
 /// Operator bindings of one agent.

@@ -2,13 +2,15 @@
 
 use crate::story::tell;
 use crate::world::World;
+use holon::events::operator::NotificationRequested;
 use holon::events::workspace::Worktree;
 use holon::fold::agent::Lifecycle;
 use holon::fold::invariant::check;
+use holon::fold::operator::Notice;
 use holon::fold::turn::Phase;
 use holon::fold::{AgentState, task};
 use holon::words::content::Content;
-use holon::words::id::{EventSeq, MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
+use holon::words::id::{EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 
 /// An agent in the middle of everything: work that waits, a timer, a trigger, a call under way, a task in the
 /// background, messages waiting.
@@ -91,6 +93,14 @@ const CASES: &[Case] = &[
             state.workspaces.worktrees.insert(TaskId(9), worktree);
         },
         "a worktree was made for a task",
+    ),
+    (
+        |state| {
+            let requested = NotificationRequested { notice: NoticeId(1), text: Content::from("x"), work: None };
+            let notice = Notice { seq: EventSeq(1), at: state.last_at, requested };
+            state.briefs.notices = std::iter::repeat_n(notice, 11).collect();
+        },
+        "the notices that are shown are bounded",
     ),
     (|state| state.outbox.report = Some(EventSeq(3)), "only a supervised agent owes its supervisor"),
 ];

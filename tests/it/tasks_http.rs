@@ -153,3 +153,25 @@ async fn a_command_of_the_operators_runs_beside_the_turns_and_its_result_reaches
     daemon.control("main", "stop").await;
     ask.post(path, &body).await.refused(409, "agent_stopped");
 }
+
+#[tokio::test]
+async fn what_an_agent_wants_known_is_listed_and_in_its_state() {
+    let long = "so far so good; ".repeat(200);
+    let call = |text: &str| json!({"tool": "NotifyOperator", "arguments": {"message": text}});
+    let home = Home::new().scripted(&json!({"rounds": [{"calls": [call("begun"), call(&long)]}]}));
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    daemon.prompt("main", "start").await;
+    daemon.wait_for("main", "turn_terminal").await;
+    let state = ask.get("/agents/main/state").await.ok();
+    let notices = &state["operator_notifications"];
+    assert_eq!(*notices, state["agent"]["recent_operator_notifications"]);
+    assert_eq!(*notices, ask.get("/agents/main/operator-notifications").await.ok());
+    let first = &notices[1];
+    assert_eq!((&first["notification_id"], &first["message"]), (&json!("notice-1"), &json!("begun")));
+    assert_eq!(first["target_operator_boundary"], "primary_operator");
+    assert_eq!(notices[0]["summary"].as_str().map(str::len), Some(160));
+    let second = ask.get("/agents/main/operator-notifications/notice-2").await.ok();
+    assert_eq!(second["text"], long, "the whole text is told");
+    ask.get("/agents/main/operator-notifications/notice-3").await.refused(404, "not_found");
+}
