@@ -1,6 +1,6 @@
 //! The agent plane: creating, starting, stopping, aborting.
 
-use super::{Decision, Rejection, operator, queue, turn};
+use super::{Decision, Rejection, operator, queue, turn, webhook};
 use crate::events::Event;
 use crate::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer,
@@ -98,6 +98,7 @@ fn to_end(state: &AgentState, reason: &str) -> Vec<Event> {
     events.extend(state.queue.waiting.keys().map(put_aside));
     let revoked = |trigger: &TriggerId| TriggerRevoked { trigger: *trigger, reason: "agent_archived".into() }.into();
     events.extend(state.waiting.triggers.keys().map(revoked));
+    events.extend(webhook::clear(state, "agent_archived"));
     events.push(AgentArchiveRequested { reason: reason.to_owned() }.into());
     events
 }

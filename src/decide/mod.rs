@@ -20,6 +20,7 @@ mod timer;
 pub mod trigger;
 pub mod turn;
 pub mod waiting;
+mod webhook;
 pub mod work;
 pub mod workspace;
 
@@ -98,6 +99,8 @@ pub enum Rejection {
     NoCapability,
     #[error("the binding does not speak for this: {reason}")]
     NotBound { reason: &'static str },
+    #[error("the webhook is not signed with the agent's secret")]
+    Unsigned,
     #[error("the message is not waiting")]
     MessageNotWaiting,
     #[error("messages of kind {kind} do not come from such an origin")]
@@ -130,6 +133,7 @@ impl Rejection {
             Self::TooMany { .. } => "too_many",
             Self::NoCapability => "invalid_callback",
             Self::NotBound { .. } => "binding_mismatch",
+            Self::Unsigned => "invalid_signature",
             Self::MessageNotWaiting => "message_not_waiting",
             Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
             Self::Invalid { .. } => "invalid_field",

@@ -1,7 +1,7 @@
 //! The queue plane: taking messages in.
 
 use super::waiting::{self, News};
-use super::{Decision, Rejection, policy};
+use super::{Decision, Rejection, policy, webhook};
 use crate::events::Event;
 use crate::events::agent::{Answer, Visibility};
 use crate::events::operator::ReplyRoute;
@@ -56,6 +56,7 @@ pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decis
 /// Outside ingress: bounded, and refused by a stopped agent. It ends the waits for such news, and is about their work
 /// and the work that it is bound to.
 pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>) -> Result<Decision, Rejection> {
+    webhook::admits(state, new)?;
     admits(state)?;
     if matches!(new.origin, Origin::Operator { .. } | Origin::Channel { .. } | Origin::Webhook { .. }) {
         not_private(state)?;

@@ -6,7 +6,7 @@
 use super::call::Called;
 use super::queue::{admits, not_private, over, owed};
 use super::trigger::{self, NewCallback};
-use super::{Decision, Rejection, timer};
+use super::{Decision, Rejection, timer, webhook};
 use crate::events::Event;
 use crate::events::agent::{Answer, WakeDisposition};
 use crate::events::call::{CallResult, WaitFor};
@@ -64,6 +64,11 @@ pub enum WaitingCommand {
     },
     /// Somebody used a capability.
     Callback(NewCallback),
+    /// The runtime keeps the secret, and with it the one before for a while if senders are to change over.
+    SetWebhookSecret {
+        keeps_previous: bool,
+    },
+    ClearWebhookSecret,
 }
 
 /// What WaitFor asks for.
@@ -116,6 +121,8 @@ pub(super) fn decide(state: &AgentState, command: &WaitingCommand, at: Timestamp
             Ok(Decision::answering(events, Answer::Trigger(*trigger)))
         }
         WaitingCommand::Callback(callback) => trigger::deliver(state, callback),
+        WaitingCommand::SetWebhookSecret { keeps_previous } => webhook::set(state, *keeps_previous),
+        WaitingCommand::ClearWebhookSecret => Ok(Decision::of(webhook::clear(state, "operator"))),
     }
 }
 

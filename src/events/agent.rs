@@ -71,6 +71,8 @@ shape! {
         Workspace(WorkspaceId),
         Notice(NoticeId),
         Binding(BindingId),
+        /// The event that set a secret, which the home keeps under its number.
+        WebhookSecret(EventSeq),
     }
 }
 

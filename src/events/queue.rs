@@ -113,6 +113,8 @@ shape! {
         ExternalTriggerCapability,
         LocalProcess,
         RuntimeOwned,
+        /// It was signed with the agent's secret.
+        WebhookSigned,
     }
 }
 names!(Admission {
@@ -122,6 +124,7 @@ names!(Admission {
     ExternalTriggerCapability = "external_trigger_capability",
     LocalProcess = "local_process",
     RuntimeOwned = "runtime_owned",
+    WebhookSigned = "webhook_signed",
 });
 
 shape! {

@@ -5,7 +5,7 @@
 use crate::events::agent::WakeDisposition;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
+use crate::words::id::{EventSeq, MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 
 shape! {
     /// Whose wait it is.
@@ -142,6 +142,16 @@ plane! {
         0x060D callback_delivered 1 since "0.1.0" => CallbackDelivered(CallbackDelivered) {
             trigger: TriggerId,
             message: MessageId,
+        }
+        /// From here on webhooks must be signed. The home keeps the secret, under the number of this event.
+        0x060E webhook_secret_set 1 since "0.1.0" => WebhookSecretSet(WebhookSecretSet) {
+            /// The event that set the secret before, which is accepted for `previous_ms` more.
+            previous: Option<EventSeq>,
+            previous_ms: u64,
+        }
+        /// Anybody may send a webhook again.
+        0x060F webhook_secret_cleared 1 since "0.1.0" => WebhookSecretCleared(WebhookSecretCleared) {
+            reason: String,
         }
     }
 }

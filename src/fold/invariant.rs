@@ -81,6 +81,11 @@ const RULES: &[Rule] = &[
         timers.len() <= TIMERS_MAX && timers.keys().all(|id| *id <= state.waiting.last_timer)
     }),
     ("triggers are bounded, of the ids given, and each has a token of its own", triggers_are_apart),
+    ("a webhook's secret was set before, and after the one it follows", |state| {
+        state.waiting.webhook.as_ref().is_none_or(|secret| {
+            secret.set <= state.head && secret.previous.as_ref().is_none_or(|previous| previous.set < secret.set)
+        })
+    }),
     ("the active workspace is attached", |state| match &state.workspaces.active.workspace {
         WorkspaceName::AgentHome => true,
         WorkspaceName::Attached(id) => state.workspaces.attached.contains_key(id),

@@ -208,7 +208,9 @@ fn closes_waiting(state: &AgentState, event: &WaitingEvent, last: EventSeq) -> O
         | WaitingEvent::TimerCreated(_)
         | WaitingEvent::TimerFired(_)
         | WaitingEvent::TriggerCreated(_)
-        | WaitingEvent::CallbackDelivered(_) => None,
+        | WaitingEvent::CallbackDelivered(_)
+        | WaitingEvent::WebhookSecretSet(_)
+        | WaitingEvent::WebhookSecretCleared(_) => None,
     }?;
     Some(RecordRow { kind, number, first, last })
 }

@@ -15,13 +15,15 @@
 //! | set   | TimerFired     | set, for an interval; else none |
 //! | set   | CallbackDelivered | set, with one more delivery |
 //! | set   | TimerCancelled, TriggerRevoked | none |
+//! | none, set | WebhookSecretSet | set |
+//! | set   | WebhookSecretCleared | none |
 //!
 //! **Invariant:** an owner has one active wait.
 
 use super::{Illegal, Place};
 use crate::events::waiting::{
     DeliveryMode, Recoverability, TimerCreated, TimerFired, TriggerCreated, WaitCreated, WaitOwner, WaitingEvent,
-    WakeOn,
+    WakeOn, WebhookSecretSet,
 };
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, TaskId, TimerId, TriggerId, WaitId, WorkId};
@@ -38,6 +40,23 @@ pub struct Waiting {
     pub waits: BTreeMap<WaitId, Wait>,
     pub timers: BTreeMap<TimerId, Timer>,
     pub triggers: BTreeMap<TriggerId, Trigger>,
+    /// What webhooks must be signed with; anybody may send one while there is none.
+    pub webhook: Option<WebhookSecret>,
+}
+
+/// A secret that the home keeps, by the event that set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebhookSecret {
+    pub set: EventSeq,
+    pub set_at: Timestamp,
+    /// The one before, while senders change over.
+    pub previous: Option<PreviousSecret>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    pub set: EventSeq,
+    pub accepted_until: Timestamp,
 }
 
 /// A wait that is active, or whose news no turn has taken up.
@@ -78,6 +97,14 @@ pub struct Trigger {
     pub work: Option<WorkId>,
     pub deliveries: u64,
     pub delivered_at: Option<Timestamp>,
+}
+
+impl WebhookSecret {
+    /// Those that may have signed what comes at the time `at`.
+    pub fn accepted(&self, at: Timestamp) -> Vec<EventSeq> {
+        let previous = self.previous.as_ref().filter(|previous| at < previous.accepted_until);
+        [Some(self.set), previous.map(|previous| previous.set)].into_iter().flatten().collect()
+    }
 }
 
 impl Wait {
@@ -139,7 +166,20 @@ impl Waiting {
                 trigger.delivered_at = Some(place.at);
                 Ok(())
             }
+            WaitingEvent::WebhookSecretSet(event) => self.set_secret(event, place),
+            WaitingEvent::WebhookSecretCleared(_) => self.webhook.take().map(drop).ok_or("no secret is set"),
         }
+    }
+
+    fn set_secret(&mut self, event: &WebhookSecretSet, place: Place) -> Result<(), Illegal> {
+        let before = self.webhook.as_ref().map(|secret| secret.set);
+        if event.previous.is_some() && event.previous != before {
+            return Err("the secret before is another one");
+        }
+        let accepted_until = place.at.after_ms(event.previous_ms);
+        let previous = event.previous.map(|set| PreviousSecret { set, accepted_until });
+        self.webhook = Some(WebhookSecret { set: place.seq, set_at: place.at, previous });
+        Ok(())
     }
 
     fn active_wait(&mut self, wait: WaitId) -> Result<&mut Wait, Illegal> {

@@ -89,6 +89,7 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
         Rejection::AgentArchived => "what it did can still be read; create another agent to go on",
         Rejection::AgentPrivate => "ask its parent, which has it as a task",
         Rejection::MessageNotWaiting => "read the message: its outcome tells what became of it",
+        Rejection::Unsigned => "sign it as Standard Webhooks or GitHub do, with the secret that was set for the agent",
         Rejection::Invalid { .. } => "correct what is named, and send it again",
         _ => return None,
     })
@@ -96,6 +97,7 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
 
 fn status(rejection: &Rejection) -> u16 {
     match rejection {
+        Rejection::Unsigned => 401,
         Rejection::UnknownAgent | Rejection::Unknown { .. } | Rejection::NoCapability => 404,
         Rejection::AgentPrivate | Rejection::KindOriginMismatch { .. } | Rejection::NotBound { .. } => 403,
         Rejection::AgentExists

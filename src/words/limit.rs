@@ -123,6 +123,8 @@ pub const CONTINUATIONS_MAX: u32 = 3;
 pub const TIMERS_MAX: usize = 256;
 pub const TRIGGERS_MAX: usize = 64;
 pub const WAITS_MAX: usize = 512;
+/// How long webhooks may be signed with the secret that another one took the place of.
+pub const WEBHOOK_SECRET_OVERLAP_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Workspaces attached to one agent.
 pub const WORKSPACES_MAX: usize = 64;
 /// A path, as the ledger holds it.

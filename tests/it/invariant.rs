@@ -8,6 +8,7 @@ use holon::fold::agent::Lifecycle;
 use holon::fold::invariant::check;
 use holon::fold::operator::Notice;
 use holon::fold::turn::Phase;
+use holon::fold::waiting::WebhookSecret;
 use holon::fold::{AgentState, task};
 use holon::words::content::Content;
 use holon::words::id::{EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
@@ -84,6 +85,13 @@ const CASES: &[Case] = &[
             state.waiting.last_trigger = TriggerId(2);
         },
         "triggers are bounded, of the ids given, and each has a token of its own",
+    ),
+    (
+        |state| {
+            let (set, set_at) = (EventSeq(999), state.last_at);
+            state.waiting.webhook = Some(WebhookSecret { set, set_at, previous: None });
+        },
+        "a webhook's secret was set before, and after the one it follows",
     ),
     (|state| state.workspaces.attached.clear(), "the active workspace is attached"),
     (

@@ -28,7 +28,7 @@ use holon::events::turn::{
 use holon::events::waiting::{
     CallbackDelivered, DeliveryMode, Recoverability, TimerCancelled, TimerCreated, TimerFired, TriggerCreated,
     TriggerRevoked, WaitCancelled, WaitConsumed, WaitCreated, WaitExpired, WaitOwner, WaitSuperseded, WaitTrigger,
-    WaitTriggered, WakeOn, WakeRequested,
+    WaitTriggered, WakeOn, WakeRequested, WebhookSecretCleared, WebhookSecretSet,
 };
 use holon::events::work::{
     BlockerChange, PlanStatus, Todo, TodoStatus, WorkChange, WorkItemCompleted, WorkItemContinued, WorkItemCreated,
@@ -376,6 +376,8 @@ fn waiting_events() -> Vec<Event> {
         TriggerCreated { trigger, mode, token_hash, label: "ci".into(), work }.into(),
         TriggerRevoked { trigger, reason: "operator".into() }.into(),
         CallbackDelivered { trigger, message: MessageId(7) }.into(),
+        WebhookSecretSet { previous: Some(EventSeq(4)), previous_ms: 60_000 }.into(),
+        WebhookSecretCleared { reason: "operator".into() }.into(),
     ]
 }
 

@@ -22,6 +22,7 @@ mod trigger;
 mod turn;
 mod waiting;
 mod wake;
+mod webhook;
 mod work;
 mod workspace;
 

@@ -7,6 +7,8 @@
 //! | `timer MS [every MS] SUMMARY`, `cancel TIMER`, `fire TIMER` | |
 //! | `cancel WAIT`, `due WAIT` | |
 //! | `trigger MODE TOKEN LABEL`, `revoke TRIGGER`, `callback MODE TOKEN TEXT` | |
+//! | `secret [keeps\|none]` | what webhooks are signed with is set, beside the one before; or cleared |
+//! | `signed TEXT`, `unsigned TEXT` | a webhook comes |
 //! | `attach PATH`, `leave`, `detach WORKSPACE`, `settle TASK FATE` | `FATE` is `retained`, `removed` or `left` |
 //! | `begin-guided TEXT` | a turn begins, and the agent's AGENTS.md says so |
 //! | `call` | the call that is next is begun at the outside |
@@ -23,7 +25,7 @@ use crate::world::World;
 use holon::decide::agent::AgentCommand;
 use holon::decide::birth::{NewChild, child_id};
 use holon::decide::call::CallEnd;
-use holon::decide::queue::QueueCommand;
+use holon::decide::queue::{NewMessage, QueueCommand};
 use holon::decide::task::TaskCommand;
 use holon::decide::trigger::NewCallback;
 use holon::decide::turn::TurnCommand;
@@ -35,7 +37,7 @@ use holon::events::Cause;
 use holon::events::call::{
     Action, CallError, CallResult, ContextMode, ExecRequest, FileChange, PatchedFile, SpawnRequest,
 };
-use holon::events::queue::{BodyType, Lane, MessageKind, Origin};
+use holon::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surface};
 use holon::events::task::{ChildLifecycle, CommandSpec, WorkspaceMode};
 use holon::events::waiting::DeliveryMode;
 use holon::events::work::WorkChange;
@@ -55,6 +57,7 @@ pub fn read(world: &mut World, verb: &str, rest: &str) -> Option<Command> {
         .or_else(|| workspace(verb, rest).map(Command::from))
         .or_else(|| turn(world, verb, rest).map(Command::from))
         .or_else(|| task(world, verb, rest).map(Command::from))
+        .or_else(|| webhook(world, verb, rest).map(Command::from))
         .or_else(|| (verb == "archive").then(|| AgentCommand::Archive.into()))
 }
 
@@ -103,6 +106,8 @@ fn waiting(world: &mut World, verb: &str, rest: &str) -> Option<WaitingCommand> 
             WaitingCommand::CreateTrigger { mode, label: label.into(), work: world.state.works.focus, token_hash }
         }
         "revoke" => WaitingCommand::RevokeTrigger { trigger: id(first) },
+        "secret" if first == "none" => WaitingCommand::ClearWebhookSecret,
+        "secret" => WaitingCommand::SetWebhookSecret { keeps_previous: first == "keeps" },
         "callback" => {
             let (token, text) = split(second);
             let (token_hash, body) = (Hash::of(token.as_bytes()), world.content(text));
@@ -110,6 +115,17 @@ fn waiting(world: &mut World, verb: &str, rest: &str) -> Option<WaitingCommand> 
         }
         _ => return None,
     })
+}
+
+fn webhook(world: &mut World, verb: &str, rest: &str) -> Option<QueueCommand> {
+    let admission = match verb {
+        "signed" => Admission::WebhookSigned,
+        "unsigned" => Admission::PublicUnauthenticated,
+        _ => return None,
+    };
+    let origin = Origin::Webhook { source: "generic_webhook".into(), event_type: None };
+    let message = world.message(MessageKind::WebhookEvent, origin, rest);
+    Some(QueueCommand::Enqueue(NewMessage { surface: Surface::HttpWebhook, admission, ..message }))
 }
 
 fn timer(duration: &str, rest: &str) -> WaitingCommand {

@@ -196,6 +196,7 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Workspace(id) => id.to_string(),
         Answer::Notice(id) => id.to_string(),
         Answer::Binding(id) => id.to_string(),
+        Answer::WebhookSecret(set) => format!("secret {set}"),
     }
 }
 
