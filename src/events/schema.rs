@@ -1,10 +1,11 @@
 //! The catalogue of `ledger-schema/`, read from the vocabulary itself.
 
-use super::vocabulary::ShapeRow;
+use super::vocabulary::{FieldRow, ShapeRow};
 use super::{PLANES, agent, call, memory, operator, queue, task, turn, waiting, work, workspace};
 use std::fmt::Write as _;
 
-const SHAPES: &[ShapeRow] = &[
+/// Every type that events are made of.
+pub const SHAPES: &[ShapeRow] = &[
     super::Cause::SHAPE,
     agent::Visibility::SHAPE,
     agent::Ownership::SHAPE,
@@ -102,11 +103,10 @@ fn shapes_file() -> String {
 }
 
 /// Writing into a string cannot fail, hence the ignored results in this file.
-fn write_parts(text: &mut String, name: &str, parts: &[super::vocabulary::FieldRow]) {
+fn write_parts(text: &mut String, name: &str, parts: &[FieldRow]) {
     let _ = writeln!(text, "{name} = [");
     for part in parts {
-        let shape = part.shape.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "  [{:?}, {:?}],", part.name, shape);
+        let _ = writeln!(text, "  [{:?}, {:?}],", part.name, part.shape_text());
     }
     let _ = writeln!(text, "]");
 }

@@ -19,9 +19,16 @@ pub struct FieldRow {
     pub shape: &'static str,
 }
 
+impl FieldRow {
+    /// The shape as it is written down, however the source breaks its lines.
+    pub fn shape_text(&self) -> String {
+        self.shape.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// A type that events are made of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ShapeRow {
+pub struct ShapeRow {
     pub name: &'static str,
     /// `struct`: the parts follow each other. `enum`: one of the parts, numbered from 0 in this order.
     pub form: &'static str,

@@ -16,6 +16,8 @@ const CAPABILITIES: &[&str] = &[
     "agents.control",
     "tui.remote",
     "agents.events.resume",
+    "events.stream",
+    "events.schema",
     "agents.ledger",
     "agents.work_items",
     "agents.tasks",

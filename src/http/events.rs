@@ -1,10 +1,11 @@
 //! The event log: pages and streams (wire, Events).
 
 use super::Shared;
-use super::extract::{Agent, Query, malformed};
+use super::extract::{Agent, Nothing, Query, malformed};
 use super::reply::Failure;
-use super::stream::Stream;
+use super::stream::{Stream, Subject};
 use crate::ledger::reader;
+use crate::wire::catalogue;
 use crate::wire::event::{Projection, render};
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::limit::{EVENTS_PAGE_DEFAULT, EVENTS_PAGE_MAX};
@@ -16,10 +17,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/agents/{id}/events", get(page)).route("/agents/{id}/events/stream", get(stream))
+    Router::new()
+        .route("/schema/events", get(schema))
+        .route("/events/stream", get(stream_of_all))
+        .route("/agents/{id}/events", get(page))
+        .route("/agents/{id}/events/stream", get(stream))
 }
 
 #[derive(Deserialize)]
@@ -49,6 +55,11 @@ struct Page {
     has_newer: bool,
     order: &'static str,
     limit: usize,
+}
+
+/// Every kind of event that a ledger may hold.
+async fn schema(_: Query<Nothing>) -> Json<Value> {
+    Json(catalogue::events())
 }
 
 async fn page(
@@ -133,13 +144,33 @@ async fn stream(
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let projection = projection(query.projection.as_deref())?;
     let head = head(&app, &id).await?;
-    let after = resumed(&headers)?.or(query.after_seq).unwrap_or(head);
+    open(&app, Subject::Agent(id), head, &query, &headers)
+}
+
+/// Everything that public agents do, in the order in which it became durable. Its cursor is the place in that order.
+async fn stream_of_all(
+    State(app): State<Shared>,
+    Query(query): Query<StreamQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let head = app.handle.log_end().await?;
+    open(&app, Subject::Everyone, head, &query, &headers)
+}
+
+fn open(
+    app: &Shared,
+    subject: Subject,
+    head: u64,
+    query: &StreamQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Failure> {
+    let projection = projection(query.projection.as_deref())?;
+    let after = resumed(headers)?.or(query.after_seq).unwrap_or(head);
     if after > head {
         return Err(beyond(after, head));
     }
-    let stream = Stream::open(&app, id, EventSeq(after), projection, query.limit)?;
+    let stream = Stream::open(app, subject, after, projection, query.limit)?;
     let mut response = Body::from_stream(stream.frames()).into_response();
     response.headers_mut().insert(CONTENT_TYPE, "text/event-stream".parse().expect("a plain header"));
     response.headers_mut().insert(CACHE_CONTROL, "no-store".parse().expect("a plain header"));

@@ -1,25 +1,28 @@
-//! Following a ledger over HTTP: it is read from any seq, then its head is waited for (architecture 22).
+//! Following a ledger, or all of them, over HTTP: it is read from anywhere, then its head is waited for (architecture 22).
 //!
-//! Many followers of one agent are mostly at the same place, so what one has rendered serves the others. A follower
+//! Many followers of the same are mostly at the same place, so what one has rendered serves the others. A follower
 //! that is slow reads the ledger at its own pace; what is kept for it is its position.
 
 use super::Shared;
 use super::reply::Failure;
-use crate::ledger::reader;
+use crate::events::codec;
+use crate::ledger::reader::{self, LinkedEvent};
+use crate::ledger::{LogRow, Store};
 use crate::runtime::feed::Follower;
+use crate::runtime::handle::SubmitError;
 use crate::wire::event::{Projection, write_frame};
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::limit::{HEARTBEAT_MS, STREAM_CHUNK_EVENTS, SUBSCRIBERS_MAX};
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use futures::stream::Stream as FrameStream;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Rendered chunks kept for the followers of one agent.
+/// Rendered chunks kept for the followers of one subject.
 const CHUNKS_KEPT_MAX: usize = 8;
 const HEARTBEAT: Bytes = Bytes::from_static(b": heartbeat\n\n");
 /// What a client is told first: how long to wait before it reconnects.
@@ -28,11 +31,20 @@ const OPENING: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 /// Rendered frames that followers share.
 #[derive(Default)]
 pub(super) struct Frames {
-    rings: Mutex<HashMap<(AgentId, Projection), Arc<Ring>>>,
+    rings: Mutex<HashMap<(Subject, Projection), Arc<Ring>>>,
     subscribers: Arc<AtomicUsize>,
 }
 
-/// The chunks rendered last for one agent. The lock is held while a chunk is rendered, so that it is done once.
+/// What is followed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    /// One agent; the cursor is its `event_seq`.
+    Agent(AgentId),
+    /// All public agents; the cursor is the place in the order of commits.
+    Everyone,
+}
+
+/// The chunks rendered last for one subject. The lock is held while a chunk is rendered, so that it is done once.
 #[derive(Default)]
 struct Ring {
     chunks: tokio::sync::Mutex<VecDeque<Chunk>>,
@@ -41,19 +53,20 @@ struct Ring {
 /// The frames of the events after `after`, up to and with `until`.
 #[derive(Clone)]
 struct Chunk {
-    after: EventSeq,
-    until: EventSeq,
+    after: u64,
+    until: u64,
+    events: u64,
     frames: Bytes,
 }
 
 /// One follower.
 pub(super) struct Stream {
     app: Shared,
-    agent: AgentId,
+    subject: Subject,
     projection: Projection,
     ring: Arc<Ring>,
     follower: Follower,
-    at: EventSeq,
+    at: u64,
     /// Events still to be sent; none for an endless stream.
     left: Option<u64>,
     opened: bool,
@@ -79,27 +92,30 @@ impl Frames {
         Ok(Subscription(self.subscribers.clone()))
     }
 
-    fn ring(&self, agent: &AgentId, projection: Projection) -> Arc<Ring> {
+    fn ring(&self, subject: &Subject, projection: Projection) -> Arc<Ring> {
         let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         rings.retain(|_, ring| Arc::strong_count(ring) > 1);
-        rings.entry((agent.clone(), projection)).or_default().clone()
+        rings.entry((subject.clone(), projection)).or_default().clone()
     }
 }
 
 impl Stream {
     pub(super) fn open(
         app: &Shared,
-        agent: AgentId,
-        after: EventSeq,
+        subject: Subject,
+        after: u64,
         projection: Projection,
         limit: Option<u64>,
     ) -> Result<Self, Failure> {
         let subscription = app.frames.subscribe()?;
-        let ring = app.frames.ring(&agent, projection);
-        let follower = app.handle.follow(&agent, after);
+        let ring = app.frames.ring(&subject, projection);
+        let follower = match &subject {
+            Subject::Agent(agent) => app.handle.follow(agent, EventSeq(after)),
+            Subject::Everyone => app.handle.follow_all(),
+        };
         Ok(Self {
             app: app.clone(),
-            agent,
+            subject,
             projection,
             ring,
             follower,
@@ -131,7 +147,7 @@ impl Stream {
                 Ok(Some(frames)) => return Some(frames),
                 Ok(None) => {}
                 Err(failure) => {
-                    tracing::warn!(agent = %self.agent, error = failure.0.detail, "a stream ends");
+                    tracing::warn!(subject = ?self.subject, error = failure.0.detail, "a stream ends");
                     return None;
                 }
             }
@@ -150,18 +166,26 @@ impl Stream {
 
     /// What follows the position; none at the head.
     async fn read(&mut self) -> Result<Option<Bytes>, Failure> {
-        let chunk = match self.left {
+        while let Some(chunk) = self.chunk().await? {
+            self.left = self.left.map(|left| left - chunk.events);
+            self.at = chunk.until;
+            // Where all events are those of private agents there is nothing to send.
+            if chunk.events > 0 {
+                return Ok(Some(chunk.frames));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn chunk(&self) -> Result<Option<Chunk>, Failure> {
+        match self.left {
             // A limited stream may end within a chunk, so it renders its own.
             Some(left) => {
                 let events = usize::try_from(left).map_or(STREAM_CHUNK_EVENTS, |left| left.min(STREAM_CHUNK_EVENTS));
-                self.render(events).await?
+                self.render(events).await
             }
-            None => self.shared().await?,
-        };
-        let Some(chunk) = chunk else { return Ok(None) };
-        self.left = self.left.map(|left| left - (chunk.until.0 - chunk.after.0));
-        self.at = chunk.until;
-        Ok(Some(chunk.frames))
+            None => self.shared().await,
+        }
     }
 
     async fn shared(&self) -> Result<Option<Chunk>, Failure> {
@@ -180,16 +204,79 @@ impl Stream {
     }
 
     async fn render(&self, events_max: usize) -> Result<Option<Chunk>, Failure> {
-        let (agent, after, projection) = (self.agent.clone(), self.at, self.projection);
-        let chunk = self.app.handle.ledger(&self.agent, move |store| {
-            let events = reader::page(store, &agent, after, events_max)?;
-            let Some(last) = events.last() else { return Ok(None) };
+        match &self.subject {
+            Subject::Agent(agent) => self.render_agent(agent.clone(), events_max).await,
+            Subject::Everyone => self.render_everyone(events_max).await,
+        }
+    }
+
+    async fn render_agent(&self, agent: AgentId, events_max: usize) -> Result<Option<Chunk>, Failure> {
+        let (after, projection, ledger_id) = (self.at, self.projection, agent.clone());
+        let chunk = self.app.handle.ledger(&agent, move |store| {
+            let events = reader::page(store, &ledger_id, EventSeq(after), events_max)?;
+            let mut chunk = Chunk::after(after);
             let mut frames = Vec::new();
             for event in &events {
-                write_frame(&mut frames, &agent, &event.envelope, event.previous, event.hash, projection);
+                chunk.until = event.envelope.seq.0;
+                chunk.events += 1;
+                frame(&mut frames, chunk.until, &ledger_id, event, projection);
             }
-            Ok(Some(Chunk { after, until: last.envelope.seq, frames: frames.into() }))
+            Ok((chunk.events > 0).then(|| chunk.with(frames)))
         });
         Ok(chunk.await?)
     }
+
+    /// The places of the log say what comes next; the events themselves are read and verified agent by agent.
+    async fn render_everyone(&self, events_max: usize) -> Result<Option<Chunk>, Failure> {
+        let rows = self.app.handle.log(self.at, events_max).await?;
+        let Some(last) = rows.last() else { return Ok(None) };
+        let mut chunk = Chunk::after(self.at);
+        chunk.until = last.place;
+        let mut frames = Vec::new();
+        for run in rows.chunk_by(|one, next| one.agent == next.agent) {
+            let agent = &run[0].agent;
+            for (place, event) in self.run(agent, run).await? {
+                chunk.events += 1;
+                frame(&mut frames, place, agent, &event, self.projection);
+            }
+        }
+        Ok(Some(chunk.with(frames)))
+    }
+
+    /// The events of rows that one agent has in a row; none of a private agent, nor of one that is set apart.
+    async fn run(&self, agent: &AgentId, rows: &[LogRow]) -> Result<Vec<(u64, LinkedEvent)>, Failure> {
+        // Every private agent has such an id, and no other.
+        if agent.has_child_form() {
+            return Ok(Vec::new());
+        }
+        let seq = |row: &LogRow| Some((codec::decode(&row.record).ok()?.seq, row.place));
+        let places: BTreeMap<EventSeq, u64> = rows.iter().filter_map(seq).collect();
+        let Some((first, wanted)) = places.keys().next().map(|first| (first.0, rows.len())) else {
+            return Ok(Vec::new());
+        };
+        let ledger_id = agent.clone();
+        let page = move |store: &dyn Store| reader::page(store, &ledger_id, EventSeq(first - 1), wanted);
+        match self.app.handle.ledger(agent, page).await {
+            Ok(events) => {
+                let place = |event: LinkedEvent| Some((*places.get(&event.envelope.seq)?, event));
+                Ok(events.into_iter().filter_map(place).collect())
+            }
+            Err(SubmitError::Quarantined { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Chunk {
+    fn after(after: u64) -> Self {
+        Self { after, until: after, events: 0, frames: Bytes::new() }
+    }
+
+    fn with(self, frames: Vec<u8>) -> Self {
+        Self { frames: frames.into(), ..self }
+    }
+}
+
+fn frame(frames: &mut Vec<u8>, cursor: u64, agent: &AgentId, event: &LinkedEvent, projection: Projection) {
+    write_frame(frames, cursor, agent, &event.envelope, event.previous, event.hash, projection);
 }

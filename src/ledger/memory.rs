@@ -1,6 +1,6 @@
 //! The store in memory, for tests and simulation. It answers as the durable one does, step by step.
 
-use super::{Append, AppendError, Head, Outcomes, Part, Records, Store, StoreError, chain};
+use super::{Append, AppendError, Head, LogRow, Outcomes, Part, Records, Store, StoreError, chain};
 use crate::fold::row::{RecordKind, RecordRow};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
@@ -17,6 +17,8 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Tables {
     ledgers: BTreeMap<AgentId, Ledger>,
+    /// Whose record lies at each place of the log, and its number there.
+    log: Vec<(AgentId, usize)>,
     blobs: BTreeMap<Hash, Vec<u8>>,
     tokens: BTreeMap<Hash, AgentId>,
     files: BTreeSet<Hash>,
@@ -85,7 +87,9 @@ impl Tables {
         }
         for part in &append.parts {
             let ledger = self.ledgers.entry(part.agent.clone()).or_insert_with(|| Ledger::new(&part.agent));
+            let first = ledger.records.len();
             ledger.take(part);
+            self.log.extend((first..ledger.records.len()).map(|index| (part.agent.clone(), index)));
             for token in &part.tokens {
                 if token.is_live {
                     self.tokens.insert(token.token_hash, part.agent.clone());
@@ -131,6 +135,21 @@ impl Store for MemoryStore {
             ledger.records[start..end].iter().for_each(|record| records.push(record));
         }
         Ok(records)
+    }
+
+    fn log(&self, after: u64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
+        let tables = self.tables();
+        let rows = (1..).zip(&tables.log).filter(|(place, _)| *place > after).take(limit);
+        let row = |(place, (agent, index)): (u64, &(AgentId, usize))| LogRow {
+            place,
+            agent: agent.clone(),
+            record: tables.ledgers[agent].records[*index].clone(),
+        };
+        Ok(rows.map(row).collect())
+    }
+
+    fn log_end(&self) -> Result<u64, StoreError> {
+        Ok(self.tables().log.len() as u64)
     }
 
     fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError> {

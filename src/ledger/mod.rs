@@ -95,6 +95,15 @@ pub enum StoreError {
     Closed(String),
 }
 
+/// A record in its place among those of all ledgers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRow {
+    /// From 1, in the order of commits.
+    pub place: u64,
+    pub agent: AgentId,
+    pub record: Vec<u8>,
+}
+
 /// The outcome of each append of a batch, in the batch's order.
 pub type Outcomes = Vec<Result<(), AppendError>>;
 
@@ -113,6 +122,13 @@ pub trait Store: Send + Sync {
 
     /// Records after `after` up to and with `until`, as far as they are there.
     fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError>;
+
+    /// Records of all ledgers in the order of their commits, after the place `after`. Nothing chains these places:
+    /// a ledger's own order and bytes are verified through [`reader`].
+    fn log(&self, after: u64, limit: usize) -> Result<Vec<LogRow>, StoreError>;
+
+    /// The place of the last record of all.
+    fn log_end(&self) -> Result<u64, StoreError>;
 
     /// The link kept at `seq`, if one is.
     fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError>;

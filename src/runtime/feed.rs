@@ -11,9 +11,11 @@ use tokio::sync::watch;
 #[derive(Clone, Default)]
 pub struct Feed {
     heads: Arc<Mutex<BTreeMap<AgentId, watch::Sender<EventSeq>>>>,
+    /// The head that was published last, whosever it is.
+    any: watch::Sender<EventSeq>,
 }
 
-/// Waits for one ledger to grow.
+/// Waits for one ledger to grow, or for any.
 pub struct Follower {
     heads: watch::Receiver<EventSeq>,
 }
@@ -26,8 +28,14 @@ impl Feed {
         Follower { heads: sender.subscribe() }
     }
 
+    /// Follows all ledgers at once.
+    pub fn follow_all(&self) -> Follower {
+        Follower { heads: self.any.subscribe() }
+    }
+
     /// Tells that events up to `head` are durable.
     pub fn publish(&self, agent: &AgentId, head: EventSeq) {
+        self.any.send_replace(head);
         let mut heads = self.heads();
         let Some(sender) = heads.get(agent) else { return };
         if sender.receiver_count() == 0 {

@@ -19,7 +19,7 @@ use crate::fold::AgentState;
 use crate::fold::row::ListRow;
 use crate::ledger::blob::{BlobError, Blobs};
 use crate::ledger::reader::{self, ReadError};
-use crate::ledger::{Head, Store, StoreError};
+use crate::ledger::{Head, LogRow, Store, StoreError};
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, BindingId, Boot, EventSeq, TaskId, TriggerId, WorkId};
@@ -302,6 +302,23 @@ impl Handle {
     /// Follows an agent's ledger.
     pub fn follow(&self, agent: &AgentId, seen: EventSeq) -> Follower {
         self.shared.feed.follow(agent, seen)
+    }
+
+    /// Follows the ledgers of all agents.
+    pub fn follow_all(&self) -> Follower {
+        self.shared.feed.follow_all()
+    }
+
+    /// Records of all agents in the order of their commits, after the place `after`.
+    pub async fn log(&self, after: u64, limit: usize) -> Result<Vec<LogRow>, SubmitError> {
+        let store = self.shared.store.clone();
+        blocking(move || store.log(after, limit)).await
+    }
+
+    /// The place of the last record of all.
+    pub async fn log_end(&self) -> Result<u64, SubmitError> {
+        let store = self.shared.store.clone();
+        blocking(move || store.log_end()).await
     }
 
     /// Whether anything is recorded of an agent.

@@ -113,9 +113,10 @@ pub fn render(agent: &AgentId, envelope: &Envelope, previous: Hash, hash: Hash, 
     serde_json::to_string(&shown(agent, envelope, previous, hash, projection)).expect("plain fields are JSON")
 }
 
-/// One event as a frame of a stream.
+/// One event as a frame of a stream, under the cursor by which that stream is resumed.
 pub fn write_frame(
     frames: &mut Vec<u8>,
+    cursor: u64,
     agent: &AgentId,
     envelope: &Envelope,
     previous: Hash,
@@ -123,7 +124,7 @@ pub fn write_frame(
     projection: Projection,
 ) {
     let shown = shown(agent, envelope, previous, hash, projection);
-    let written = write!(frames, "id: {}\nevent: {}\ndata: ", envelope.seq, shown.kind);
+    let written = write!(frames, "id: {cursor}\nevent: {}\ndata: ", shown.kind);
     let written = written.and_then(|()| Ok(serde_json::to_writer(&mut *frames, &shown)?));
     written.expect("plain fields are JSON, and memory takes them");
     frames.extend_from_slice(b"\n\n");

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod binding;
+pub mod catalogue;
 pub mod diagnostic;
 pub mod event;
 pub mod message;

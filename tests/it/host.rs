@@ -15,7 +15,7 @@ use holon::fold::row::{RecordKind, RecordRow};
 use holon::ledger::memory::MemoryStore;
 use holon::ledger::reader;
 use holon::ledger::redb::RedbStore;
-use holon::ledger::{Append, AppendError, Head, Outcomes, Records, Store, StoreError};
+use holon::ledger::{Append, AppendError, Head, LogRow, Outcomes, Records, Store, StoreError};
 use holon::runtime::handle::{Handle, SubmitError};
 use holon::runtime::host::{Host, Parts};
 use holon::runtime::model::catalog::Models;
@@ -82,6 +82,14 @@ impl Store for FullStore {
 
     fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError> {
         self.inner.records(agent, after, until)
+    }
+
+    fn log(&self, after: u64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
+        self.inner.log(after, limit)
+    }
+
+    fn log_end(&self) -> Result<u64, StoreError> {
+        self.inner.log_end()
     }
 
     fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError> {

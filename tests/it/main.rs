@@ -26,6 +26,7 @@ mod daemon;
 mod damage;
 mod disk;
 mod drive;
+mod everyone;
 mod family;
 mod fault;
 mod fork;

@@ -206,6 +206,11 @@ impl Pair {
         }
         assert_eq!(self.memory.due(), self.redb().due());
         assert_eq!(self.memory.deadlines(), self.redb().deadlines());
+        let end = self.memory.log_end().expect("memory answers");
+        assert_eq!(self.redb().log_end(), Ok(end));
+        for (after, limit) in [(0, usize::MAX), (0, 0), (end / 2, 3), (end, 1), (u64::MAX, 1)] {
+            assert_eq!(self.memory.log(after, limit), self.redb().log(after, limit));
+        }
     }
 
     fn compare_agent(&self, agent: &AgentId) {

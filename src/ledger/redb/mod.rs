@@ -8,7 +8,7 @@ mod row;
 pub mod table;
 
 use super::home::{LOCK_PAUSE, LOCK_TRIES};
-use super::{Append, AppendError, Head, Outcomes, Records, Store, StoreError};
+use super::{Append, AppendError, Head, LogRow, Outcomes, Records, Store, StoreError};
 use crate::fold::row::{RecordKind, RecordRow};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
@@ -270,6 +270,14 @@ impl Store for RedbStore {
 
     fn records(&self, agent: &AgentId, after: EventSeq, until: EventSeq) -> Result<Records, StoreError> {
         self.read(|transaction| row::records(transaction, agent, after, until))
+    }
+
+    fn log(&self, after: u64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
+        self.read(|transaction| row::log(transaction, after, limit))
+    }
+
+    fn log_end(&self) -> Result<u64, StoreError> {
+        self.read(row::log_end)
     }
 
     fn anchor(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Hash>, StoreError> {

@@ -5,7 +5,7 @@ use super::table::{
     TOKENS, Written, agent,
 };
 use crate::fold::row::{RecordKind, RecordRow};
-use crate::ledger::{Append, AppendError, Head, Outcomes, Part, Records, chain};
+use crate::ledger::{Append, AppendError, Head, LogRow, Outcomes, Part, Records, chain};
 use crate::words::content::Blob;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
@@ -257,6 +257,23 @@ impl Log {
         let row = run.next().transpose()?;
         Ok(row.filter(|(key, _)| key.value() == place).map(|(_, row)| row))
     }
+}
+
+/// A row without an agent that has a name is passed over: the reader of the ledger that misses it tells the damage.
+pub(super) fn log(transaction: &ReadTransaction, after: u64, limit: usize) -> Result<Vec<LogRow>, redb::Error> {
+    let names = transaction.open_table(NAMES)?;
+    let mut rows = Vec::new();
+    for entry in transaction.open_table(LOG)?.range(after.saturating_add(1)..)?.take(limit) {
+        let (place, row) = entry?;
+        let Some((number, record)) = row.value().split_first_chunk() else { continue };
+        let Some(agent) = named(&names, u32::from_le_bytes(*number))? else { continue };
+        rows.push(LogRow { place: place.value(), agent, record: record.to_vec() });
+    }
+    Ok(rows)
+}
+
+pub(super) fn log_end(transaction: &ReadTransaction) -> Result<u64, redb::Error> {
+    Ok(transaction.open_table(LOG)?.last()?.map_or(0, |(place, _)| place.value()))
 }
 
 pub(super) fn anchor(transaction: &ReadTransaction, id: &AgentId, seq: EventSeq) -> Result<Option<Hash>, redb::Error> {
