@@ -26,6 +26,8 @@ const CAPABILITIES: &[&str] = &[
     "agents.external_triggers",
     "agents.workspace",
     "agents.diagnostics",
+    "agents.debug_prompt",
+    "models",
     "callbacks",
     "webhooks",
     "idempotency",

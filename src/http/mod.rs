@@ -14,6 +14,7 @@ mod extract;
 mod kinds;
 mod ledger;
 mod messages;
+mod models;
 mod records;
 mod reply;
 pub mod serve;
@@ -97,6 +98,7 @@ pub fn router(app: Shared) -> Router {
         .merge(discovery::routes())
         .merge(agents::routes())
         .merge(messages::routes())
+        .merge(models::routes())
         .merge(records::routes())
         .merge(kinds::routes())
         .merge(work::routes())

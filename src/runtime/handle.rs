@@ -365,6 +365,13 @@ impl Handle {
         self.shared.occupancy()
     }
 
+    /// The models that are known by name, and whether each can be asked.
+    pub fn models(&self) -> BTreeMap<String, bool> {
+        let models = &self.shared.models;
+        let references = models.references().into_iter().chain(self.settings().models.iter().cloned());
+        references.map(|reference| (reference.clone(), models.is_available(&reference))).collect()
+    }
+
     /// Agents that are set apart, and why.
     pub fn quarantined(&self) -> Vec<(AgentId, String)> {
         self.shared.quarantined()

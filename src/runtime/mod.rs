@@ -19,6 +19,7 @@ pub mod host;
 mod mail;
 pub mod model;
 pub mod permit;
+pub mod preview;
 #[allow(
     clippy::disallowed_methods,
     clippy::format_collect,

@@ -46,6 +46,7 @@ mod orphan;
 mod pinned;
 mod posture;
 mod posture_table;
+mod preview;
 mod private;
 mod process;
 mod projection;

@@ -165,6 +165,14 @@ impl Models {
         Ok(Resolved { provider, model: model.to_owned() })
     }
 
+    /// The references that are configured: what needs no configuration, and what providers list.
+    pub fn references(&self) -> Vec<String> {
+        let listed = self.providers.iter().flat_map(|(provider, configured)| {
+            configured.config.models.iter().map(move |model| format!("{provider}/{model}"))
+        });
+        ["builtin/runbook".to_owned()].into_iter().chain(listed).collect()
+    }
+
     /// Whether a reference leads to a provider that has its key or needs none. Nothing is asked of the provider.
     pub fn is_available(&self, reference: &str) -> bool {
         match self.place(reference) {

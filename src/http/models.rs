@@ -1,0 +1,63 @@
+//! Models: which there are, and what an agent would send to one.
+
+use super::Shared;
+use super::extract::{Body, Nothing, Public, Query};
+use super::reply::Reply;
+use crate::events::queue::{Admission, Surface};
+use crate::runtime::preview::Shown;
+use crate::wire::message::{PromptBody, provided_trust};
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/models", get(models)).route("/control/agents/{id}/debug-prompt", post(debug_prompt))
+}
+
+/// The models known by name. Others are reached as `provider/model`.
+async fn models(State(app): State<Shared>, _: Query<Nothing>) -> Json<Value> {
+    let available = app.handle.models();
+    let shown = |reference: &String| {
+        let (provider, name) = reference.split_once('/').unwrap_or(("", reference));
+        json!({
+            "id": reference,
+            "model_ref": reference,
+            "display_name": name,
+            "provider": provider,
+            "description": format!("{name} of {provider}"),
+            "source": if provider == "builtin" { "built_in_catalog" } else { "config_override" },
+        })
+    };
+    let shown: Vec<Value> = available.keys().map(shown).collect();
+    Json(json!({"available_models": shown, "model_availability": available}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DebugBody {
+    text: String,
+    trust: Option<String>,
+}
+
+/// What the agent would be sent if this were prompted now. Nothing is enqueued and nobody is asked.
+async fn debug_prompt(State(app): State<Shared>, Public(id): Public, body: Body<DebugBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let prompt = PromptBody { text: body.value.text };
+    let (new, blob) = prompt.message(Surface::HttpControlPrompt, Admission::LocalProcess);
+    let preview = app.handle.preview(&id, new, blob).await?;
+    let section = |shown: &Shown| json!({"kind": shown.kind, "bytes": shown.text.len()});
+    Ok(Json(json!({
+        "ok": true,
+        "agent_id": id,
+        "model": preview.model,
+        "sections": preview.sections.iter().map(section).collect::<Vec<_>>(),
+        "dump": dump(&preview.sections),
+    })))
+}
+
+fn dump(sections: &[Shown]) -> String {
+    let part = |shown: &Shown| format!("=== {} ===\n{}\n", shown.kind, shown.text.trim_end());
+    sections.iter().map(part).collect::<Vec<_>>().join("\n")
+}
