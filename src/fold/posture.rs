@@ -62,6 +62,18 @@ pub struct WorkStanding {
 }
 
 impl PostureKind {
+    pub const ALL: [Self; 9] = [
+        Self::Archived,
+        Self::ActiveTurn,
+        Self::HasQueuedInput,
+        Self::HasRunnableWork,
+        Self::WaitingForTask,
+        Self::WaitingForExternal,
+        Self::WaitingForOperator,
+        Self::Blocked,
+        Self::Idle,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Archived => "archived",

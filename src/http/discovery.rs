@@ -28,6 +28,7 @@ const CAPABILITIES: &[&str] = &[
     "agents.diagnostics",
     "agents.debug_prompt",
     "models",
+    "metrics",
     "callbacks",
     "webhooks",
     "idempotency",

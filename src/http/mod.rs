@@ -14,6 +14,7 @@ mod extract;
 mod kinds;
 mod ledger;
 mod messages;
+mod metrics;
 mod models;
 mod records;
 mod reply;
@@ -99,6 +100,7 @@ pub fn router(app: Shared) -> Router {
         .merge(agents::routes())
         .merge(messages::routes())
         .merge(models::routes())
+        .merge(metrics::routes())
         .merge(records::routes())
         .merge(kinds::routes())
         .merge(work::routes())

@@ -92,6 +92,11 @@ impl Frames {
         Ok(Subscription(self.subscribers.clone()))
     }
 
+    /// Streams that are open.
+    pub(super) fn subscribers(&self) -> usize {
+        self.subscribers.load(Ordering::Relaxed)
+    }
+
     fn ring(&self, subject: &Subject, projection: Projection) -> Arc<Ring> {
         let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         rings.retain(|_, ring| Arc::strong_count(ring) > 1);

@@ -6,6 +6,7 @@ use super::effect::{output, trigger};
 use super::feed::Follower;
 use super::host::Shared;
 use super::mail::{Mail, Submission};
+use super::meter::Counts;
 use super::secret::SecretError;
 use super::source::Token;
 use crate::decide::operator::OperatorCommand;
@@ -363,6 +364,11 @@ impl Handle {
 
     pub fn occupancy(&self) -> Occupancy {
         self.shared.occupancy()
+    }
+
+    /// What was counted since the start.
+    pub fn counts(&self) -> Counts {
+        self.shared.meter.counts()
     }
 
     /// The models that are known by name, and whether each can be asked.

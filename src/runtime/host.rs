@@ -7,6 +7,7 @@ use super::effect::trigger;
 use super::feed::Feed;
 use super::handle::{Handle, Occupancy, SubmitError};
 use super::mail::Mail;
+use super::meter::Meter;
 use super::model::catalog::Models;
 use super::permit::Permits;
 use super::process::Processes;
@@ -71,6 +72,7 @@ pub(super) struct Shared {
     pub transport: Transport,
     pub settings: Settings,
     pub feed: Feed,
+    pub meter: Meter,
     pub deadlines: Deadlines,
     pub turns: Permits,
     pub model_calls: Permits,
@@ -209,6 +211,7 @@ impl Shared {
             secrets: parts.secrets,
             transport: Transport::default(),
             feed: Feed::default(),
+            meter: Meter::default(),
             deadlines: Deadlines::default(),
             turns: Permits::new(settings.turns_max),
             model_calls: Permits::new(settings.model_calls_max),

@@ -17,6 +17,7 @@ pub mod feed;
 pub mod handle;
 pub mod host;
 mod mail;
+pub mod meter;
 pub mod model;
 pub mod permit;
 pub mod preview;

@@ -6,7 +6,7 @@ use rustix::rand::GetRandomFlags;
 use secrecy::{ExposeSecret, SecretString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Where the time comes from.
 #[derive(Clone)]
@@ -43,9 +43,25 @@ impl Source {
         }
     }
 
+    /// Measures how long something takes, which decides nothing.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
+    pub fn stopwatch(&self) -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
     /// How long from now until `at`; zero when it has passed.
     pub fn until(&self, at: Timestamp) -> Duration {
         Duration::from_millis(at.since_ms(self.now()))
+    }
+}
+
+/// A beginning whose age can be told.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub fn elapsed_us(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }
 

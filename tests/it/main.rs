@@ -40,6 +40,7 @@ mod journey;
 mod ledger_maker;
 mod lesson;
 mod long_work;
+mod metrics;
 mod model;
 mod model_server;
 mod orphan;

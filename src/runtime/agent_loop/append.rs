@@ -22,7 +22,15 @@ impl AgentLoop {
         let births = batch.staged.births.iter_mut().map(|born| birth(born, boot));
         let append =
             Append { parts: [own].into_iter().chain(births).collect(), blobs: std::mem::take(&mut batch.blobs) };
-        self.shared.writer.append(append).await?;
+        let events = append.parts.iter().map(|part| part.records.len()).sum();
+        let watch = self.shared.source.stopwatch();
+        match self.shared.writer.append(append).await {
+            Ok(()) => self.shared.meter.appended(events, watch.elapsed_us()),
+            Err(error) => {
+                self.shared.meter.failed();
+                return Err(error);
+            }
+        }
         self.rows = Some(rows);
         Ok(head)
     }
