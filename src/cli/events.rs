@@ -76,5 +76,5 @@ fn show(globals: &Globals, event: &Value) {
     }
     let (seq, time, kind) = (print::text(&event["event_seq"]), print::text(&event["ts"]), print::text(&event["type"]));
     let payload = print::cut(&event["payload"].to_string(), PAYLOAD_CHARS_MAX);
-    print::data(&format!("{seq:>6}  {time}  {kind:<22} {payload}"));
+    print::line(&format!("{seq:>6}  {time}  {kind:<22} {payload}"));
 }

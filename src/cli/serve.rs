@@ -25,7 +25,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(super) struct ServeArgs {
     /// Where to listen.
     #[arg(long, env = "HOLON_HTTP_ADDR", value_name = "HOST:PORT")]
-    listen: Option<String>,
+    pub(super) listen: Option<String>,
     #[command(flatten)]
     pub(super) runtime: RuntimeArgs,
 }
@@ -35,13 +35,13 @@ pub(super) struct ServeArgs {
 pub(super) struct RuntimeArgs {
     /// The folder that the default agent works in; where holon was started when not given.
     #[arg(long, env = "HOLON_WORKSPACE_DIR", value_name = "DIR")]
-    workspace: Option<PathBuf>,
+    pub(super) workspace: Option<PathBuf>,
     /// The agent that the default-agent routes mean.
     #[arg(long, env = "HOLON_DEFAULT_AGENT", value_name = "ID")]
-    default_agent: Option<String>,
+    pub(super) default_agent: Option<String>,
     /// provider/model; builtin/runbook when nothing names one.
     #[arg(long, env = "HOLON_MODEL", value_name = "MODEL")]
-    model: Option<String>,
+    pub(super) model: Option<String>,
 }
 
 /// A runtime with its surfaces, in this process.
@@ -211,6 +211,8 @@ async fn told(mut ends: Vec<Signal>) {
 pub(super) fn log() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLON_LOG")
         .unwrap_or_else(|_| "warn,genai=off".parse().unwrap_or_default());
+    let colour = print::takes_colour(&std::io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr);
     // A second call finds the log set up.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = log.try_init();
 }
