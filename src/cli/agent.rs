@@ -31,6 +31,12 @@ impl AgentArg {
     }
 }
 
+impl OneAgent {
+    async fn id(&self, client: &Client) -> Result<String, Failure> {
+        named(client, self.id.as_ref()).await
+    }
+}
+
 impl ListArgs {
     /// The first page of what the agent has at `path`.
     pub(super) async fn page(&self, client: &Client, path: &str) -> Result<Vec<Value>, Failure> {
@@ -42,9 +48,17 @@ impl ListArgs {
 
 #[derive(Args)]
 pub(super) struct PromptArgs {
+    /// What the agent is asked.
     text: String,
     #[command(flatten)]
     agent: AgentArg,
+}
+
+#[derive(Args)]
+pub(super) struct OneAgent {
+    /// The agent; the default agent when not given.
+    #[arg(value_parser = AgentId::parse)]
+    id: Option<AgentId>,
 }
 
 #[derive(Subcommand)]
@@ -53,28 +67,26 @@ pub(super) enum AgentVerb {
     List,
     /// Make an agent.
     Create {
+        /// How it is called: letters, digits, dots, - and _.
         #[arg(value_parser = AgentId::chosen)]
         id: AgentId,
     },
+    /// What an agent is doing, and why.
+    Status(OneAgent),
     /// Let the scheduler run an agent.
-    Start {
-        #[arg(value_parser = AgentId::parse)]
-        id: Option<AgentId>,
-    },
+    Start(OneAgent),
     /// Abort the run, interrupt the commands, keep the queue.
-    Stop {
-        #[arg(value_parser = AgentId::parse)]
-        id: Option<AgentId>,
-    },
+    Stop(OneAgent),
     /// End an agent for good: what is open is ended, what it did can still be read.
     Archive {
+        /// The agent.
         #[arg(value_parser = AgentId::parse)]
         id: AgentId,
     },
     /// Abort the run that is under way.
     Abort {
-        #[arg(value_parser = AgentId::parse)]
-        id: Option<AgentId>,
+        #[command(flatten)]
+        agent: OneAgent,
         /// Only if this is the run.
         #[arg(long, value_name = "RUN")]
         run_id: Option<String>,
@@ -92,15 +104,16 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
             let record = client.post(&format!("/control/agents/{id}/create"), &json!({})).await?;
             print::done(globals.json, &record, &format!("{id} is there"))
         }
-        AgentVerb::Start { id } => control(globals, &client, id.as_ref(), "start").await,
-        AgentVerb::Stop { id } => control(globals, &client, id.as_ref(), "stop").await,
+        AgentVerb::Status(agent) => told(globals, &client, &agent.id(&client).await?).await,
+        AgentVerb::Start(agent) => control(globals, &client, agent, "start").await,
+        AgentVerb::Stop(agent) => control(globals, &client, agent, "stop").await,
         AgentVerb::Archive { id } => {
             let answer = client.post(&format!("/control/agents/{id}/archive"), &json!({})).await?;
             let text = format!("{id} is {}", print::text(&answer["lifecycle"]));
             print::done(globals.json, &answer, &text)
         }
-        AgentVerb::Abort { id, run_id, idle } => {
-            let id = named(&client, id.as_ref()).await?;
+        AgentVerb::Abort { agent, run_id, idle } => {
+            let id = agent.id(&client).await?;
             let mode = if *idle { "idle_after_abort" } else { "stop_after_abort" };
             let mut body = json!({"mode": mode});
             if let Some(run) = run_id {
@@ -127,8 +140,8 @@ async fn list(globals: &Globals, client: &Client) -> Outcome {
     print::list(globals.json, agents, &["AGENT", "POSTURE", "REASON", "PENDING", "RUN"], row)
 }
 
-async fn control(globals: &Globals, client: &Client, id: Option<&AgentId>, action: &str) -> Outcome {
-    let id = named(client, id).await?;
+async fn control(globals: &Globals, client: &Client, agent: &OneAgent, action: &str) -> Outcome {
+    let id = agent.id(client).await?;
     let answer = client.post(&format!("/control/agents/{id}/control"), &json!({"action": action})).await?;
     let word = if action == "start" { "started" } else { "stopped" };
     print::done(globals.json, &answer, &format!("{id} is {word}"))
@@ -144,7 +157,10 @@ pub(super) async fn prompt(globals: &Globals, args: &PromptArgs) -> Outcome {
 
 pub(super) async fn status(globals: &Globals, args: &AgentArg) -> Outcome {
     let client = globals.client()?;
-    let id = args.id(&client).await?;
+    told(globals, &client, &args.id(&client).await?).await
+}
+
+async fn told(globals: &Globals, client: &Client, id: &str) -> Outcome {
     let summary = client.get(&format!("/agents/{id}/status")).await?;
     if globals.json {
         print::json(&summary);
@@ -154,7 +170,7 @@ pub(super) async fn status(globals: &Globals, args: &AgentArg) -> Outcome {
     let evidence: Vec<String> =
         posture["evidence"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(print::text).collect();
     let rows = [
-        ("agent", id),
+        ("agent", id.to_owned()),
         ("posture", format!("{} ({})", print::text(&posture["posture"]), print::text(&posture["reason"]))),
         ("rests on events", evidence.join(", ")),
         ("run", print::text(&posture["run_id"])),

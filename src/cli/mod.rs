@@ -11,11 +11,13 @@ mod print;
 mod run;
 mod serve;
 mod task;
+mod transcript;
 mod waiting;
 mod work;
 mod workspace;
 
 use crate::client::{Address, Client, ClientError};
+use crate::ledger::StoreError;
 use crate::ledger::home::HomeError;
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError};
@@ -24,7 +26,7 @@ use std::process::ExitCode;
 
 /// A headless, event-sourced runtime for long-lived agents.
 #[derive(Parser)]
-#[command(name = "holon", version, about, propagate_version = true)]
+#[command(name = "holon", version, about)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -62,9 +64,13 @@ enum Verb {
     Prompt(agent::PromptArgs),
     /// What an agent is doing, and why.
     Status(agent::AgentArg),
+    /// What an agent has answered of late.
+    Tail(transcript::TailArgs),
+    /// What was said and called in the turn that runs, or in the last one.
+    Transcript(transcript::TranscriptArgs),
     /// The events of an agent.
     Events(events::EventsArgs),
-    /// Agents: list, create, start, stop, abort, archive.
+    /// Agents: list, create, status, start, stop, abort, archive.
     #[command(subcommand)]
     Agent(agent::AgentVerb),
     /// Work items: list, show, create, update, pick, complete.
@@ -85,7 +91,7 @@ enum Verb {
     /// Where an agent works: list, attach, exit, detach.
     #[command(subcommand)]
     Workspace(workspace::WorkspaceVerb),
-    /// Ledgers: verify, stats, head.
+    /// Ledgers: verify, stats, head, prompt.
     #[command(subcommand)]
     Ledger(ledger::LedgerVerb),
     /// Hold one command, so that it outlives the runtime.
@@ -143,6 +149,8 @@ impl Failure {
         match self {
             Self::Client(ClientError::Unreachable { .. }) => UNREACHABLE,
             Self::Usage(_) | Self::Config(_) => USAGE,
+            // A file that a kill left open says nothing about what is in it.
+            Self::Home(HomeError::Ledger { error: StoreError::Unfinished, .. }) => REFUSED,
             Self::NotWhole | Self::Home(HomeError::Ledger { .. }) => NOT_WHOLE,
             Self::Client(_) | Self::Home(_) | Self::Refused { .. } | Self::RunFailed => REFUSED,
         }
@@ -206,6 +214,8 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Run(args) => run::run(globals, args).await,
         Verb::Prompt(args) => agent::prompt(globals, args).await,
         Verb::Status(args) => agent::status(globals, args).await,
+        Verb::Tail(args) => transcript::tail(globals, args).await,
+        Verb::Transcript(args) => transcript::transcript(globals, args).await,
         Verb::Events(args) => events::events(globals, args).await,
         Verb::Agent(verb) => agent::dispatch(globals, verb).await,
         Verb::Work(verb) => work::dispatch(globals, verb).await,

@@ -154,6 +154,12 @@ fn cut_to(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max { text.to_owned() } else { cut(text, chars_max.saturating_sub(1)) }
 }
 
+/// Each line of a text, set in below its heading.
+pub(super) fn below(text: &str) -> String {
+    let lines = std::iter::once("").chain(text.trim_end().lines());
+    lines.collect::<Vec<_>>().join("\n  ")
+}
+
 /// A text that fits a line: cut where it is longer.
 pub(super) fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
