@@ -88,10 +88,10 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
-    if let Peer::Tcp(address) = peer {
+    if matches!(peer, Peer::Tcp(_)) {
         if app.auth.requires_token() {
             if !is_open(request.uri().path()) && !app.auth.admits(request.headers()) {
-                return Err(refuse(&app, address.ip()));
+                return Err(refuse(&app, peer));
             }
         } else {
             refuse_foreign(request.headers(), request.uri())?;
@@ -100,14 +100,20 @@ pub(super) async fn check(
     Ok(next.run(request).await)
 }
 
-fn refuse(app: &Shared, peer: IpAddr) -> Failure {
-    if let Some(seconds) = app.auth.held_off(peer, app.handle.now()) {
-        let detail = "too many requests without the right token";
-        let failure = Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", detail);
-        return Failure(failure.0.with("retry_after", seconds));
-    }
-    Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "the control token is missing or wrong")
-        .hint("send Authorization: Bearer TOKEN; holon reads HOLON_CONTROL_TOKEN or --token-file")
+fn refuse(app: &Shared, peer: Peer) -> Failure {
+    held_off(app, peer).unwrap_or_else(|| {
+        Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "the control token is missing or wrong")
+            .hint("send Authorization: Bearer TOKEN; holon reads HOLON_CONTROL_TOKEN or --token-file")
+    })
+}
+
+/// Counts a failure of the peer's; what it is told once it has had too many.
+pub(super) fn held_off(app: &Shared, peer: Peer) -> Option<Failure> {
+    let Peer::Tcp(address) = peer else { return None };
+    let seconds = app.auth.held_off(address.ip(), app.handle.now())?;
+    let detail = "too many requests without the right token or signature";
+    let failure = Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", detail);
+    Some(Failure(failure.0.with("retry_after", seconds)))
 }
 
 /// A page in a browser must not reach an unguarded server: by another name for this host, or from another origin.

@@ -1,21 +1,20 @@
-//! The ways in for those who are given no token: capabilities, and webhooks.
+//! Capabilities: the way in for those who are given no token.
 
 use super::Shared;
-use super::extract::{Public, Raw, not_json};
-use super::messages::{take_in, unexpected};
+use super::extract::Raw;
+use super::messages::unexpected;
 use super::reply::{Failure, Reply};
-use crate::decide::queue::NewMessage;
 use crate::decide::trigger::NewCallback;
 use crate::decide::waiting::WaitingCommand;
 use crate::decide::{Rejection, Request};
 use crate::events::Cause;
 use crate::events::agent::Answer;
-use crate::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
+use crate::events::queue::BodyType;
 use crate::events::waiting::DeliveryMode;
 use crate::wire::waiting::delivery_mode;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::limit::{CALLBACK_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
+use crate::words::limit::CALLBACK_BODY_BYTES_MAX;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::post;
@@ -23,13 +22,9 @@ use axum::{Json, Router};
 use serde_json::json;
 
 type CallbackBody = Raw<CALLBACK_BODY_BYTES_MAX>;
-type WebhookBody = Raw<REQUEST_BODY_BYTES_MAX>;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/callbacks/wake/{token}", post(wake))
-        .route("/callbacks/enqueue/{token}", post(enqueue))
-        .route("/webhooks/generic/{id}", post(webhook))
+    Router::new().route("/callbacks/wake/{token}", post(wake)).route("/callbacks/enqueue/{token}", post(enqueue))
 }
 
 async fn wake(State(app): State<Shared>, token: Result<Path<String>, NoToken>, body: CallbackBody) -> Reply {
@@ -79,26 +74,4 @@ fn read(body: &CallbackBody) -> Result<(BodyType, String), Failure> {
         Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     })?;
     Ok((BodyType::Text, text.to_owned()))
-}
-
-async fn webhook(State(app): State<Shared>, Public(id): Public, body: WebhookBody) -> Reply {
-    if !body.is_json() {
-        return Err(not_json());
-    }
-    let (content, blob) = Content::new(body.json()?);
-    let new = NewMessage {
-        kind: MessageKind::WebhookEvent,
-        lane: None,
-        origin: Origin::Webhook { source: "generic_webhook".into(), event_type: None },
-        surface: Surface::HttpWebhook,
-        admission: Admission::PublicUnauthenticated,
-        body_type: BodyType::Json,
-        body: content,
-        metadata: None,
-        correlation_id: None,
-        causation_id: None,
-        provided_trust: None,
-        reply_route: None,
-    };
-    take_in(&app, &id, new, blob, Cause::External, body.key).await
 }

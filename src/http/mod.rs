@@ -19,9 +19,11 @@ mod models;
 mod records;
 mod reply;
 pub mod serve;
+mod signature;
 mod stream;
 mod tasks;
 mod waiting;
+mod webhooks;
 mod work;
 mod workspace;
 
@@ -109,6 +111,7 @@ pub fn router(app: Shared) -> Router {
         .merge(workspace::routes())
         .merge(bindings::routes())
         .merge(callbacks::routes())
+        .merge(webhooks::routes())
         .merge(events::routes())
         .merge(ledger::routes())
         .merge(control::routes())

@@ -6,6 +6,7 @@
 //! - [`reconcile`]: owed minus running is started, running minus owed is stopped; the same at boot and in service
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
 //! - [`permit`], [`deadline`], [`feed`], [`source`], [`secret`]: places, times, followers, the clock, kept secrets
+//! - `webhook`: what webhooks are signed with
 //! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
 //!
 //! **Invariant:** effects start from durable state alone: a loop has one append under way, and reconciles after it.
@@ -33,3 +34,4 @@ pub mod reconcile;
 pub mod secret;
 pub mod settings;
 pub mod source;
+mod webhook;

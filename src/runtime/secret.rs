@@ -15,6 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Secrets {
     path: PathBuf,
     kept: Mutex<BTreeMap<String, SecretString>>,
+    /// Held by whoever alters the file, so that nobody who reads waits for the disk.
+    altering: Mutex<()>,
 }
 
 /// A secret that cannot be kept, or a file that cannot be read. It says nothing of what the file holds.
@@ -37,16 +39,18 @@ impl Secrets {
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(error) => return Err(SecretError::Io { path: path.to_owned(), error }),
         };
-        Ok(Self { path: path.to_owned(), kept: Mutex::new(kept) })
+        Ok(Self { path: path.to_owned(), kept: Mutex::new(kept), altering: Mutex::default() })
     }
 
     pub fn get(&self, key: &str) -> Option<SecretString> {
         self.kept().get(key).cloned()
     }
 
-    /// The keys that begin so.
-    pub fn keys(&self, beginning: &str) -> Vec<String> {
-        self.kept().keys().filter(|key| key.starts_with(beginning)).cloned().collect()
+    /// The keys that begin with `prefix`.
+    pub fn keys(&self, prefix: &str) -> Vec<String> {
+        let kept = self.kept();
+        let from = kept.range(prefix.to_owned()..).map(|(key, _)| key);
+        from.take_while(|key| key.starts_with(prefix)).cloned().collect()
     }
 
     /// Keeps a secret in place of the one that the key had. It is durable when this returns.
@@ -68,14 +72,14 @@ impl Secrets {
 
     /// The file is altered first: what cannot be written is not kept either.
     fn alter(&self, change: impl FnOnce(&mut BTreeMap<String, SecretString>)) -> Result<(), SecretError> {
-        let mut kept = self.kept();
-        let mut altered = kept.clone();
+        let _altering = self.altering.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut altered = self.kept().clone();
         change(&mut altered);
         if altered.len() > SECRETS_MAX {
             return Err(SecretError::TooMany);
         }
         self.write(&altered).map_err(|error| SecretError::Io { path: self.path.clone(), error })?;
-        *kept = altered;
+        *self.kept() = altered;
         Ok(())
     }
 
@@ -120,6 +124,7 @@ mod tests {
             assert_eq!(shown(secrets, "a").as_deref(), Some("third"));
             assert_eq!(shown(secrets, "b").as_deref(), Some("second \"quoted\"\n"));
             assert_eq!(shown(secrets, "c"), None);
+            assert_eq!((secrets.keys(""), secrets.keys("b")), (vec!["a".into(), "b".into()], vec!["b".to_owned()]));
         }
         again.clear("a").unwrap();
         assert_eq!(shown(&Secrets::open(&path).unwrap(), "a"), None);

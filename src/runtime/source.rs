@@ -2,6 +2,8 @@
 
 use crate::words::hash::Hash;
 use crate::words::time::Timestamp;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustix::rand::GetRandomFlags;
 use secrecy::{ExposeSecret, SecretString};
 use std::sync::Arc;
@@ -75,18 +77,27 @@ fn system_now() -> Timestamp {
     }
 }
 
+/// Draws what a webhook's sender signs with, in the form of Standard Webhooks.
+pub fn draw_webhook_secret() -> std::io::Result<SecretString> {
+    Ok(format!("whsec_{}", STANDARD.encode(random()?)).into())
+}
+
+fn random() -> std::io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let drawn = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if drawn < bytes.len() {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes)
+}
+
 /// A capability's secret: 32 random bytes, which are shown once and of which only the hash is kept.
 pub struct Token(SecretString);
 
 impl Token {
     /// Draws one from the kernel.
     pub fn draw() -> std::io::Result<Self> {
-        let mut bytes = [0; 32];
-        let drawn = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
-        if drawn < bytes.len() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(Self(format!("cb_{}", Hash(bytes)).into()))
+        Ok(Self(format!("cb_{}", Hash(random()?)).into()))
     }
 
     /// The text that whoever holds the capability presents.

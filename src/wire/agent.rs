@@ -137,6 +137,7 @@ pub fn state(state: &AgentState, setting: &Setting<'_>) -> Value {
         "waiting_intents": open::intents(state),
         "wait_conditions": open::conditions(state),
         "external_triggers": open::triggers(state),
+        "webhook": open::webhook(state),
         "operator_notifications": open::notices(state),
         "workspace": open::workspace(state),
         "execution": execution(state, setting),

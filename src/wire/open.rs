@@ -69,6 +69,18 @@ pub(super) fn triggers(state: &AgentState) -> Vec<Value> {
     shown(set.map(|(id, trigger)| waiting::trigger(&state.agent_id, *id, trigger)))
 }
 
+/// Whether webhooks must be signed, and since when with which secret.
+pub(super) fn webhook(state: &AgentState) -> Value {
+    let secret = state.waiting.webhook.as_ref();
+    let previous = secret.and_then(|secret| secret.previous.as_ref());
+    json!({
+        "path": format!("/webhooks/generic/{}", state.agent_id),
+        "signed": secret.is_some(),
+        "secret_set_at": secret.map(|secret| secret.set_at),
+        "previous_accepted_until": previous.map(|previous| previous.accepted_until),
+    })
+}
+
 /// What the agent wanted known last, the newest first.
 pub(super) fn notices(state: &AgentState) -> Vec<Value> {
     let newest = state.briefs.notices.iter().rev();

@@ -263,6 +263,11 @@ pub const STREAM_CHUNK_EVENTS: usize = 256;
 pub const SUBSCRIBERS_MAX: usize = 8_192;
 /// Silence on a stream before a heartbeat comment (wire).
 pub const HEARTBEAT_MS: u64 = 15_000;
+/// A secret that signs webhooks.
+pub const WEBHOOK_SECRET_BYTES_MIN: usize = 24;
+pub const WEBHOOK_SECRET_BYTES_MAX: usize = 128;
+/// How far from now a webhook may say it was signed (wire, Servers).
+pub const SIGNATURE_AGE_MS_MAX: u64 = 5 * 60 * 1_000;
 /// Failed authentications per peer and minute before the next is refused unseen.
 pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
 

@@ -63,6 +63,7 @@ mod sample;
 mod scale;
 mod schema;
 mod secret;
+mod signature;
 mod size;
 mod store;
 mod story;

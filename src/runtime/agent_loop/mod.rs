@@ -16,6 +16,7 @@ use super::host::{Received, Shared};
 use super::mail::{Mail, Outcome, Submission, What};
 use super::permit::{Permit, Urgency};
 use super::reconcile::{Change, changes};
+use super::webhook;
 use crate::context::{self, Contents, PromptError};
 use crate::decide::operator::{DeliveryEnd, OperatorCommand};
 use crate::decide::turn::{NewRound, TurnCommand};
@@ -400,13 +401,22 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Commands whose end is durable need neither their place nor their run folder, and revoked triggers no URL.
+    /// Commands whose end is durable need neither their place nor their run folder, revoked triggers no URL, and secrets
+    /// that others took the place of are not kept.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave nothing to be removed")]
     fn forget_ended(&mut self, staged: &Staged) {
         for envelope in &staged.envelopes {
-            if let Event::Task(TaskEvent::Exited(exited)) = &envelope.event {
-                self.forget_task(exited);
-            } else if let Event::Waiting(WaitingEvent::TriggerRevoked(revoked)) = &envelope.event {
-                trigger::forget(&self.shared, &self.id, revoked.trigger);
+            let (shared, id) = (&self.shared, &self.id);
+            match &envelope.event {
+                Event::Task(TaskEvent::Exited(exited)) => self.forget_task(exited),
+                Event::Waiting(WaitingEvent::TriggerRevoked(revoked)) => trigger::forget(shared, id, revoked.trigger),
+                Event::Waiting(WaitingEvent::WebhookSecretSet(secret)) => {
+                    webhook::forget(shared, id, envelope.seq, secret.previous);
+                }
+                Event::Waiting(WaitingEvent::WebhookSecretCleared(_)) => {
+                    webhook::forget(shared, id, envelope.seq, None);
+                }
+                _ => {}
             }
         }
     }
