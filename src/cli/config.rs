@@ -1,19 +1,37 @@
-//! Configuration: flag over environment over file over default.
+//! Configuration: flag over environment over file over default. `holon config …` tells which of them spoke.
 
+use super::serve::ServeArgs;
+use super::{Globals, Outcome, print};
 use crate::ledger::home::Paths;
-use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs};
+use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs, variable};
 use crate::runtime::model::remote::ProviderConfig;
 use crate::words::id::AgentId;
+use clap::Subcommand;
 use etcetera::BaseStrategy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The model that needs no key.
 pub(super) const MODEL_DEFAULT: &str = "builtin/runbook";
 pub(super) const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
 pub(super) const AGENT_DEFAULT: &str = "main";
+
+/// Who says what nobody else did.
+const DEFAULT: &str = "default";
+const FILE: &str = "config.toml";
+const FLAG: &str = "flag";
+
+#[derive(Subcommand)]
+pub(super) enum ConfigVerb {
+    /// Each setting as holon serve would have it, and where it comes from.
+    Show(Box<ServeArgs>),
+    /// Where the configuration file lies, or would.
+    Path,
+}
 
 /// What a home's `config.toml` may hold.
 #[derive(Default, Deserialize)]
@@ -66,15 +84,13 @@ impl Config {
 
     /// Reads the home's file, if there is one.
     pub(super) fn load(home: Option<&Path>) -> Result<Self, ConfigError> {
-        let home = match home {
-            Some(home) => home.to_owned(),
-            None => default_home()?,
-        };
-        let path = home.join("config.toml");
+        let home = self::home(home)?;
+        let path = Paths::new(home.clone()).config();
         let fault = |reason: String| ConfigError::File { path: path.clone(), reason };
         let file = match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).map_err(|error| fault(error.to_string()))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
+            // Whoever needs the home says what is wrong with it.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => File::default(),
             Err(error) => return Err(fault(error.to_string())),
         };
         Ok(Self { home, file })
@@ -129,6 +145,120 @@ impl Config {
         let environment =
             std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
         Ok(provider_configs(&self.file.providers, &environment.collect())?)
+    }
+}
+
+pub(super) fn dispatch(globals: &Globals, verb: &ConfigVerb) -> Outcome {
+    match verb {
+        ConfigVerb::Show(args) => {
+            let settings = globals.config()?.settings(globals, args)?;
+            let row = |setting: &Value| ["name", "value", "from"].map(|name| print::text(&setting[name])).to_vec();
+            print::list(globals.json, settings, &["SETTING", "VALUE", "FROM"], row)
+        }
+        ConfigVerb::Path => {
+            // A file that cannot be read has a place all the same.
+            let path = Paths::new(home(globals.home.as_deref())?).config();
+            print::done(globals.json, &json!({"path": path, "exists": path.exists()}), &path.display().to_string())
+        }
+    }
+}
+
+impl Config {
+    /// Secrets are told of, and not told.
+    fn settings(&self, globals: &Globals, args: &ServeArgs) -> Result<Vec<Value>, ConfigError> {
+        let (file, runtime) = (&self.file, &args.runtime);
+        let models = self.models(runtime.model.as_deref());
+        let path = |path: &Option<PathBuf>| path.as_deref().map(|path| path.display().to_string());
+        let from = |variable, flag: Option<&str>, in_file| given(variable, flag).or(by_file(in_file));
+        let mut settings = vec![
+            setting("home", &self.home, from("HOLON_HOME", path(&globals.home).as_deref(), false)),
+            setting(
+                "listen",
+                self.listen(args.listen.as_deref()),
+                from("HOLON_HTTP_ADDR", args.listen.as_deref(), file.listen.is_some()),
+            ),
+            setting(
+                "default_agent",
+                self.default_agent(runtime.default_agent.as_deref())?,
+                from("HOLON_DEFAULT_AGENT", runtime.default_agent.as_deref(), file.default_agent.is_some()),
+            ),
+            setting(
+                "workspace",
+                self.workspace(runtime.workspace.as_deref())?,
+                from("HOLON_WORKSPACE_DIR", path(&runtime.workspace).as_deref(), file.workspace.is_some()),
+            ),
+            setting("model", &models[0], from("HOLON_MODEL", runtime.model.as_deref(), file.model.is_some())),
+            setting("fallbacks", models[1..].join(", "), by_file(!file.fallbacks.is_empty())),
+            self.token(globals)?,
+            setting(
+                "command_environment",
+                file.command_environment.join(", "),
+                by_file(!file.command_environment.is_empty()),
+            ),
+        ];
+        for provider in self.providers()? {
+            settings.extend(self.provider(&provider));
+        }
+        Ok(settings)
+    }
+
+    fn token(&self, globals: &Globals) -> Result<Value, ConfigError> {
+        let token = self.control_token(globals.token.as_deref(), globals.token_file.as_deref())?;
+        let file = globals.token_file.as_deref().map(Path::to_string_lossy);
+        let from =
+            given("HOLON_CONTROL_TOKEN", globals.token.as_deref()).or(given("HOLON_TOKEN_FILE", file.as_deref()));
+        let from = from.or(by_file(self.file.control_token.is_some()));
+        Ok(setting("control_token", is_set(token.is_some()), from))
+    }
+
+    /// What is configured of a provider.
+    fn provider(&self, provider: &ProviderConfig) -> Vec<Value> {
+        let in_file = self.file.providers.get(&provider.name);
+        let name = |what: &str| format!("providers.{}.{what}", provider.name);
+        let from = |variables: &[String]| {
+            variables.iter().find(|name| environment(name).is_some()).cloned().or(by_file(in_file.is_some()))
+        };
+        let mut told = Vec::new();
+        if let Some(url) = &provider.base_url {
+            let variables = [variable(&provider.name, "BASE_URL"), "OLLAMA_HOST".to_owned()];
+            let known = if provider.name == "ollama" { &variables[..] } else { &variables[..1] };
+            told.push(setting(&name("base_url"), url, from(known)));
+        }
+        if provider.api_key.is_some() {
+            let variables = ["API_KEY", "AUTH_TOKEN"].map(|what| variable(&provider.name, what));
+            told.push(setting(&name("api_key"), is_set(true), from(&variables)));
+        }
+        told
+    }
+}
+
+fn setting(name: &str, value: impl serde::Serialize, from: Option<String>) -> Value {
+    json!({"name": name, "value": value, "from": from.unwrap_or_else(|| DEFAULT.to_owned())})
+}
+
+fn is_set(is_set: bool) -> &'static str {
+    if is_set { "set" } else { "not set" }
+}
+
+/// Whether a value that clap has came by the variable or by the flag.
+fn given(variable: &str, value: Option<&str>) -> Option<String> {
+    let value = value?;
+    Some(if environment(variable).as_deref() == Some(value) { variable.to_owned() } else { FLAG.to_owned() })
+}
+
+fn by_file(is_there: bool) -> Option<String> {
+    is_there.then(|| FILE.to_owned())
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The home that is named, else the one of whoever runs this.
+fn home(named: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    match named {
+        Some(home) => Ok(home.to_owned()),
+        None => default_home(),
     }
 }
 

@@ -94,6 +94,9 @@ enum Verb {
     /// Ledgers: verify, stats, head, prompt.
     #[command(subcommand)]
     Ledger(ledger::LedgerVerb),
+    /// The configuration: show, path.
+    #[command(subcommand)]
+    Config(config::ConfigVerb),
     /// Hold one command, so that it outlives the runtime.
     #[command(hide = true)]
     Supervise {
@@ -225,6 +228,7 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Trigger(verb) => waiting::trigger(globals, verb).await,
         Verb::Workspace(verb) => workspace::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
+        Verb::Config(verb) => config::dispatch(globals, verb),
         Verb::Supervise { .. } => Ok(()),
     }
 }

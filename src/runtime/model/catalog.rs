@@ -106,7 +106,7 @@ fn provider_config(name: &str, file: ProviderSettings, environment: &BTreeMap<St
 }
 
 /// `ANTHROPIC_API_KEY` for `anthropic`, `MY_HOST_API_KEY` for `my-host`.
-fn variable(provider: &str, what: &str) -> String {
+pub fn variable(provider: &str, what: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
     format!("{}_{what}", provider.chars().map(letter).collect::<String>())
 }
