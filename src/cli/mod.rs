@@ -5,6 +5,7 @@
 
 mod agent;
 mod config;
+mod doctor;
 mod events;
 mod ledger;
 mod print;
@@ -97,6 +98,8 @@ enum Verb {
     /// The configuration: show, path.
     #[command(subcommand)]
     Config(config::ConfigVerb),
+    /// Whether this machine has what holon needs.
+    Doctor(doctor::DoctorArgs),
     /// Hold one command, so that it outlives the runtime.
     #[command(hide = true)]
     Supervise {
@@ -229,6 +232,7 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Workspace(verb) => workspace::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
         Verb::Config(verb) => config::dispatch(globals, verb),
+        Verb::Doctor(args) => doctor::doctor(globals, args).await,
         Verb::Supervise { .. } => Ok(()),
     }
 }

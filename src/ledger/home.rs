@@ -102,6 +102,12 @@ impl Paths {
         self.home.join("agents").join(id.as_str())
     }
 
+    /// Whether a holon serves the home. Nothing is made to find out.
+    pub fn is_locked(&self) -> bool {
+        let held = |file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err();
+        File::open(self.lock()).is_ok_and(held)
+    }
+
     fn lock(&self) -> PathBuf {
         self.home.join("lock")
     }
