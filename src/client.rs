@@ -1,6 +1,6 @@
 //! A client of the HTTP surface, for the command line.
 
-use crate::wire::problem::Problem;
+use crate::wire::problem::{Problem, UNKNOWN};
 use futures::{Stream, StreamExt};
 use reqwest::header::LINK;
 use reqwest::{Method, Response};
@@ -138,7 +138,7 @@ async fn accepted(response: Response) -> Result<Response, ClientError> {
     }
     let text = response.text().await.map_err(unreadable)?;
     let problem = serde_json::from_str(&text).unwrap_or_else(|_| {
-        Problem::new(status.as_u16(), "unknown", format!("the server answered HTTP {status}: {text}"))
+        Problem::new(status.as_u16(), UNKNOWN, format!("the server answered HTTP {status}: {text}"))
     });
     Err(ClientError::Refused(Box::new(problem)))
 }

@@ -7,6 +7,7 @@ mod agent;
 mod config;
 mod doctor;
 mod events;
+mod guide;
 mod ledger;
 mod print;
 mod run;
@@ -27,7 +28,8 @@ use std::process::ExitCode;
 
 /// A headless, event-sourced runtime for long-lived agents.
 #[derive(Parser)]
-#[command(name = "holon", version, about)]
+#[command(name = "holon", version, about, disable_help_subcommand = true)]
+#[command(after_help = guide::AFTER_HELP)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -100,6 +102,10 @@ enum Verb {
     Config(config::ConfigVerb),
     /// Whether this machine has what holon needs.
     Doctor(doctor::DoctorArgs),
+    /// A script that completes the command line in a shell.
+    Completions(guide::CompletionsArgs),
+    /// A guide, or the help of a verb.
+    Help(guide::HelpArgs),
     /// Hold one command, so that it outlives the runtime.
     #[command(hide = true)]
     Supervise {
@@ -233,6 +239,8 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
         Verb::Config(verb) => config::dispatch(globals, verb),
         Verb::Doctor(args) => doctor::doctor(globals, args).await,
+        Verb::Completions(args) => guide::completions(globals, args),
+        Verb::Help(args) => guide::help(globals, args),
         Verb::Supervise { .. } => Ok(()),
     }
 }

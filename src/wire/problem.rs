@@ -26,8 +26,61 @@ pub struct Problem {
     pub more: Map<String, Value>,
 }
 
+/// What a client finds where a server gave no code that it can read.
+pub const UNKNOWN: &str = "unknown";
+
+/// Every code that a server gives: with which status, and what it means.
+pub const CODES: &[(&str, u16, &str)] = &[
+    ("body_not_received", 400, "the connection ended before the body did"),
+    ("invalid_agent_id", 400, "the path holds no agent id"),
+    ("invalid_cursor", 400, "the cursor is none that a page gave"),
+    ("invalid_header", 400, "a header cannot be read"),
+    ("invalid_json", 400, "the body is not JSON"),
+    ("invalid_path", 400, "the path cannot be read, or names no folder that is there"),
+    ("invalid_query", 400, "the query has an unknown or unreadable parameter"),
+    ("invalid_run_id", 400, "the query names no run"),
+    ("unauthorized", 401, "the control token is missing or wrong"),
+    ("agent_private", 403, "the agent is its parent's alone"),
+    ("foreign_host", 403, "without a token, only this machine's names for itself are served"),
+    ("foreign_origin", 403, "without a token, pages of other origins are not served"),
+    ("kind_origin_mismatch", 403, "messages of this kind do not come from such an origin"),
+    ("not_allowed", 403, "the field is not for callers of this route"),
+    ("agent_not_found", 404, "there is no such agent"),
+    ("cursor_not_found", 404, "the event is beyond the head; `head` says where that is"),
+    ("invalid_callback", 404, "the capability was revoked, is used up, or never was"),
+    ("message_not_found", 404, "the agent has no such message"),
+    ("not_found", 404, "there is no such record"),
+    ("route_not_found", 404, "there is no such route"),
+    ("method_not_allowed", 405, "the route does not take this method"),
+    ("body_too_slow", 408, "the body did not arrive in time"),
+    ("agent_exists", 409, "an agent of this id is there, and is another one"),
+    ("agent_stopped", 409, "the agent takes no prompts until it is started"),
+    ("has_ended", 409, "the record has ended and is not altered any more"),
+    ("message_not_waiting", 409, "the message was taken up or dropped"),
+    ("no_current_run", 409, "no run is under way"),
+    ("nothing_to_do", 409, "it is as it was asked to be"),
+    ("stale_attempt", 409, "the result is of an attempt that was replaced"),
+    ("stale_run_id", 409, "another run is under way; `current_run_id` names it"),
+    ("agent_archived", 410, "the agent has ended; it can be read"),
+    ("body_too_large", 413, "the body has more bytes than the route takes"),
+    ("unsupported_media_type", 415, "the body is of a type that the route does not take"),
+    ("idempotency_key_reused", 422, "the key was sent before with another request"),
+    ("invalid_field", 422, "a value does not fit; `field` names it where one is to blame"),
+    ("overloaded", 429, "too much is under way; try again"),
+    ("queue_full", 429, "the agent's queue is full"),
+    ("too_many", 429, "there are as many open records as there may be"),
+    ("too_many_failures", 429, "too many requests came without the right token"),
+    ("agent_quarantined", 503, "the agent's ledger is damaged; the others are served"),
+    ("ledger_unavailable", 503, "nothing was recorded; try again"),
+    ("not_ready", 503, "the server has only begun"),
+    ("shutting_down", 503, "the server ends; try again when it is back"),
+    ("too_many_streams", 503, "as many streams are open as there may be"),
+];
+
 impl Problem {
     pub fn new(status: u16, code: &str, detail: impl Into<String>) -> Self {
+        let is_listed = code == UNKNOWN || CODES.iter().any(|row| (row.0, row.1) == (code, status));
+        debug_assert!(is_listed, "{code} with status {status} is documented");
         let detail = detail.into();
         Self {
             kind: "about:blank".into(),
