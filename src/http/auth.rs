@@ -113,7 +113,8 @@ pub(super) fn held_off(app: &Shared, peer: Peer) -> Option<Failure> {
     let seconds = app.auth.held_off(address.ip(), app.handle.now())?;
     let detail = "too many requests without the right token or signature";
     let failure = Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", detail);
-    Some(Failure(failure.0.with("retry_after", seconds)))
+    let hint = format!("wait {seconds} seconds, and send the right one");
+    Some(Failure(failure.0.with("retry_after", seconds)).hint(&hint))
 }
 
 /// A page in a browser must not reach an unguarded server: by another name for this host, or from another origin.
