@@ -37,23 +37,26 @@ struct Cli {
     verb: Verb,
 }
 
+/// The heading of what every verb takes.
+const EVERYWHERE: &str = "Everywhere";
+
 /// What every verb takes.
 #[derive(Args)]
 struct Globals {
     /// The folder that holds the ledgers.
-    #[arg(long, global = true, env = "HOLON_HOME", value_name = "DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_HOME", value_name = "DIR")]
     home: Option<PathBuf>,
     /// A server to talk to, instead of the one in the home: http://HOST:PORT
-    #[arg(long, global = true, env = "HOLON_SERVER", value_name = "URL", value_parser = server)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_SERVER", value_name = "URL", value_parser = server)]
     server: Option<String>,
     /// The control token of the server.
-    #[arg(long, global = true, env = "HOLON_CONTROL_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_CONTROL_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
     /// A file that holds the control token.
-    #[arg(long, global = true, env = "HOLON_TOKEN_FILE", value_name = "FILE")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Print JSON.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     json: bool,
 }
 

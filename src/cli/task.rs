@@ -30,6 +30,7 @@ pub(super) enum TaskVerb {
     Input {
         #[command(flatten)]
         task: OneTask,
+        /// What it is given; a line ends with a line break.
         text: String,
     },
     /// End a task.

@@ -37,6 +37,7 @@ pub(super) enum TimerVerb {
     },
     /// Cancel a timer.
     Cancel {
+        /// Such as timer-1.
         id: TimerId,
         #[command(flatten)]
         agent: AgentArg,
@@ -56,6 +57,7 @@ pub(super) enum WaitVerb {
     },
     /// Let the work go on without what it waits for.
     Cancel {
+        /// Such as wait-1.
         id: WaitId,
         #[command(flatten)]
         agent: AgentArg,
@@ -88,6 +90,7 @@ pub(super) enum TriggerVerb {
     },
     /// Make a URL worthless.
     Revoke {
+        /// Such as trigger-1.
         id: TriggerId,
         #[command(flatten)]
         agent: AgentArg,

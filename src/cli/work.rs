@@ -17,6 +17,7 @@ pub(super) enum WorkVerb {
     Show(OneItem),
     /// Open an item.
     Create {
+        /// What is to be achieved.
         objective: String,
         #[command(flatten)]
         agent: AgentArg,
@@ -47,8 +48,10 @@ pub(super) struct OneItem {
 pub(super) struct UpdateArgs {
     #[command(flatten)]
     item: OneItem,
+    /// What is to be achieved.
     #[arg(long, value_name = "TEXT")]
     objective: Option<String>,
+    /// How it is to be achieved.
     #[arg(long, value_name = "TEXT")]
     plan: Option<String>,
     /// draft, ready or needs_input

@@ -16,6 +16,7 @@ pub(super) enum WorkspaceVerb {
     },
     /// Attach a folder, and work there.
     Attach {
+        /// The folder.
         path: PathBuf,
         #[command(flatten)]
         agent: AgentArg,

@@ -18,6 +18,7 @@ mod auth;
 mod body;
 mod callbacks;
 mod cli;
+mod cli_help;
 mod cli_machine;
 mod cli_planes;
 mod codec;
