@@ -74,7 +74,7 @@ impl PostureKind {
         Self::Idle,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Archived => "archived",
             Self::ActiveTurn => "active_turn",

@@ -75,7 +75,7 @@ impl Auth {
 }
 
 /// Routes that tell nothing of agents, and the ways in for those who have no token: what they need instead is theirs.
-fn is_open(path: &str) -> bool {
+pub(super) fn is_open(path: &str) -> bool {
     matches!(path, "/" | "/handshake" | "/healthz" | "/readyz")
         || path.starts_with("/callbacks/")
         || path.starts_with("/webhooks/")

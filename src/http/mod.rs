@@ -16,6 +16,7 @@ mod ledger;
 mod messages;
 mod metrics;
 mod models;
+mod openapi;
 mod records;
 mod reply;
 pub mod serve;
@@ -97,8 +98,17 @@ impl App {
 
 /// All routes, with authentication before them.
 pub fn router(app: Shared) -> Router {
+    routes()
+        .fallback(reply::unknown_route)
+        .method_not_allowed_fallback(reply::method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), auth::check))
+        .with_state(app)
+}
+
+fn routes() -> Router<Shared> {
     Router::new()
         .merge(discovery::routes())
+        .merge(openapi::routes())
         .merge(agents::routes())
         .merge(messages::routes())
         .merge(models::routes())
@@ -115,8 +125,4 @@ pub fn router(app: Shared) -> Router {
         .merge(events::routes())
         .merge(ledger::routes())
         .merge(control::routes())
-        .fallback(reply::unknown_route)
-        .method_not_allowed_fallback(reply::method_not_allowed)
-        .layer(from_fn_with_state(app.clone(), auth::check))
-        .with_state(app)
 }

@@ -199,7 +199,7 @@ pub fn origin(origin: &Origin) -> Value {
         Origin::Callback { descriptor_id, source } => {
             json!({"kind": "callback", "descriptor_id": descriptor_id, "source": source})
         }
-        Origin::Timer { timer_id } => json!({"kind": "timer", "timer_id": format!("timer-{timer_id}")}),
+        Origin::Timer { timer_id } => json!({"kind": "timer", "timer_id": timer_id}),
         Origin::System { subsystem } => json!({"kind": "system", "subsystem": subsystem}),
         Origin::Task { task } => json!({"kind": "task", "task_id": task}),
     }

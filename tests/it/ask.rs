@@ -1,5 +1,6 @@
 //! Plain HTTP to a daemon over TCP: whole answers with their headers, and bytes as a client would never send them.
 
+use crate::contract;
 use crate::daemon::{Daemon, PATIENCE};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -74,7 +75,11 @@ impl Ask {
         let answer = dress(request).send().await.unwrap_or_else(|error| panic!("{asked}: {error:?}"));
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let text = answer.text().await.unwrap_or_else(|error| panic!("{asked}: {error:?}"));
-        Told { status, headers, text, asked }
+        let told = Told { status, headers, text, asked };
+        if told.header("content-type").ends_with("json") && method != "HEAD" {
+            contract::hold(method, path, status, &told.json());
+        }
+        told
     }
 }
 

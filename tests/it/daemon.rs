@@ -1,5 +1,6 @@
 //! A real `holon serve` on a home of its own, to be talked to, killed and started again.
 
+use crate::contract;
 use crate::model_server::ModelServer;
 use futures::StreamExt;
 use holon::client::{Address, Client, ClientError, StreamedEvent};
@@ -230,11 +231,15 @@ impl Daemon {
     }
 
     pub async fn get(&self, path: &str) -> Value {
-        self.client.get(path).await.unwrap_or_else(|error| panic!("GET {path}: {error:?}"))
+        let answer = self.client.get(path).await.unwrap_or_else(|error| panic!("GET {path}: {error:?}"));
+        contract::hold("GET", path, 200, &answer);
+        answer
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Value {
-        self.client.post(path, &body).await.unwrap_or_else(|error| panic!("POST {path}: {error:?}"))
+        let answer = self.client.post(path, &body).await.unwrap_or_else(|error| panic!("POST {path}: {error:?}"));
+        contract::hold("POST", path, 200, &answer);
+        answer
     }
 
     /// The problem that a POST is answered with.

@@ -1,0 +1,52 @@
+//! Answers that say what was done.
+
+use super::{Shape, told};
+
+pub(super) const SHAPES: &[Shape] = &[
+    told("Done", "It is done.", &[("ok", "yes"), ("agent_id", "agent")]),
+    told("Sent", "The message that is meant.", &[("ok", "yes"), ("agent_id", "agent"), ("message_id", "message")]),
+    told(
+        "Woken",
+        "What came of it. A tick is a message only where it woke the agent.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("disposition", "WakeDisposition"), ("message_id", "?message")],
+    ),
+    told(
+        "Delivered",
+        "What came of a callback.",
+        &[
+            ("ok", "yes"),
+            ("agent_id", "agent"),
+            ("delivery_mode", "wake_hint|enqueue_message"),
+            ("disposition", "woken|coalesced|ignored|enqueued"),
+            ("message_id", "?message"),
+        ],
+    ),
+    told("Controlled", "What was asked for.", &[("ok", "yes"), ("agent_id", "agent"), ("action", "start|stop")]),
+    told(
+        "Archived",
+        "How far the agent is with its end.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("lifecycle", "archiving|archived")],
+    ),
+    told(
+        "Aborted",
+        "The run that was aborted.",
+        &[("ok", "yes"), ("aborted", "yes"), ("agent_id", "agent"), ("run_id", "run"), ("mode", "AbortMode")],
+    ),
+    told("WorkItemDone", "The work item.", &[("ok", "yes"), ("agent_id", "agent"), ("work_item_id", "work")]),
+    told("TaskDone", "The task.", &[("ok", "yes"), ("agent_id", "agent"), ("task_id", "task")]),
+    told("TimerDone", "The timer.", &[("ok", "yes"), ("agent_id", "agent"), ("timer_id", "timer")]),
+    told("WaitDone", "The wait.", &[("ok", "yes"), ("agent_id", "agent"), ("wait_id", "wait")]),
+    told("TriggerDone", "The trigger.", &[("ok", "yes"), ("agent_id", "agent"), ("external_trigger_id", "trigger")]),
+    told("WorkspaceDone", "The workspace.", &[("ok", "yes"), ("agent_id", "agent"), ("workspace_id", "workspace")]),
+    told(
+        "WorkspaceAttached",
+        "The workspace, and its folder.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("workspace_id", "workspace"), ("workspace_anchor", "path")],
+    ),
+    told(
+        "Preview",
+        "A prompt that nobody was sent.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("model", "model"), ("sections", "[PreviewSection]"), ("dump", "text")],
+    ),
+    told("PreviewSection", "A part of it.", &[("kind", "SectionKind"), ("bytes", "count")]),
+];

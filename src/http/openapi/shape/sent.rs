@@ -1,0 +1,85 @@
+//! Bodies that clients send.
+
+use super::{Members, Shape};
+
+/// Recorded wherever it is given.
+const TRUST: (&str, &str) = ("trust?", "?TrustLevel");
+
+const fn sent(name: &'static str, about: &'static str, members: Members) -> Shape {
+    Shape { name, about, members, is_sent: true }
+}
+
+pub(super) const SHAPES: &[Shape] = &[
+    sent("Nothing", "No members.", &[]),
+    sent("Trust", "Says whom the caller speaks for; recorded, and never elevates.", &[TRUST]),
+    sent("Prompt", "An operator's prompt.", &[("text", "text")]),
+    sent("DebugPrompt", "A prompt that is only shown.", &[("text", "text"), TRUST]),
+    sent(
+        "Enqueue",
+        "A message of a public caller. `body` wins over `text`, and `text` over `json`. Trust is not the caller's to name.",
+        &[
+            ("kind?", "?MessageKind"),
+            ("priority?", "?Priority"),
+            ("trust?", "?TrustLevel"),
+            ("authority_class?", "any"),
+            ("body?", "?MessageBody"),
+            ("text?", "?text"),
+            ("json?", "any"),
+            ("metadata?", "any"),
+            ("correlation_id?", "?text"),
+            ("causation_id?", "?text"),
+            ("origin?", "?Origin"),
+        ],
+    ),
+    sent(
+        "Wake",
+        "Why the agent is woken.",
+        &[("reason", "text"), ("source?", "?text"), ("correlation_id?", "?text"), ("causation_id?", "?text")],
+    ),
+    sent("Drop", "Why a message is put aside.", &[("reason?", "?text"), TRUST]),
+    sent("Create", "An agent to be created.", &[("template?", "?text"), TRUST]),
+    sent("Control", "What is to become of the agent.", &[("action", "start|stop"), TRUST]),
+    sent(
+        "Abort",
+        "Which run is aborted, whichever runs when none is named, and what follows. `pause_after_abort` is an older name.",
+        &[("run_id?", "?text"), ("mode?", "?stop_after_abort|pause_after_abort|idle_after_abort"), TRUST],
+    ),
+    sent("NewWorkItem", "A work item to be created.", &[("objective", "text"), TRUST]),
+    sent(
+        "WorkItemChange",
+        "What is altered; an empty `blocked_by` clears the blocker.",
+        &[
+            ("objective?", "?text"),
+            ("plan?", "?text"),
+            ("todo_list?", "?[Todo]"),
+            ("plan_status?", "?PlanStatus"),
+            ("acceptance?", "?text"),
+            ("constraint?", "?bool"),
+            ("depends_on?", "?[work]"),
+            ("delivery_target?", "?text"),
+            ("parent_work_item_id?", "?work"),
+            ("blocked_by?", "?text"),
+            ("recheck_after_ms?", "?count"),
+            TRUST,
+        ],
+    ),
+    sent("Completion", "How a work item ended.", &[("result_summary?", "?text"), TRUST]),
+    sent("TaskInput", "Text for a task's standard input.", &[("text", "text"), TRUST]),
+    sent(
+        "NewTimer",
+        "A timer to be set.",
+        &[("duration_ms", "count"), ("interval_ms?", "?count"), ("summary?", "?text"), TRUST],
+    ),
+    sent(
+        "NewTrigger",
+        "An external trigger to be made. A hint is `wake_hint`.",
+        &[
+            ("label", "text"),
+            ("delivery_mode?", "?wake_hint|enqueue_message|wake_only|wake|enqueue"),
+            ("work_item_id?", "?work"),
+            TRUST,
+        ],
+    ),
+    sent("Attach", "A folder of the server's machine.", &[("path", "path"), TRUST]),
+    sent("Detach", "A workspace to be detached.", &[("workspace_id", "text"), TRUST]),
+];
