@@ -48,7 +48,7 @@ impl Author {
     pub fn paused(name: &str) -> Self {
         let mut this = Self::new(name);
         this.enqueue();
-        let policy = Settings::new(this.id(), ".".into(), vec!["builtin/runbook".into()]).policy();
+        let policy = Settings::new(this.id(), ".".into(), vec!["builtin/runbook".into()]).policy(None);
         this.decide(TurnCommand::Start { policy, guidance: Vec::new() });
         this.decide(AgentCommand::Abort { run: None, mode: AbortMode::StopAfterAbort });
         this

@@ -3,8 +3,8 @@
 use super::{Decision, Rejection, operator, queue, turn, webhook};
 use crate::events::Event;
 use crate::events::agent::{
-    AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentStarted, AgentStopped, Answer,
-    DelegationReported, OutboxDelivered, Ownership, Preset, Role, Visibility,
+    AgentArchiveRequested, AgentArchived, AgentCreated, AgentModelCleared, AgentModelSet, AgentPaused, AgentStarted,
+    AgentStopped, Answer, DelegationReported, OutboxDelivered, Ownership, Preset, Role, Visibility,
 };
 use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Surface};
 use crate::events::task::{TaskStatus, TaskStopRequested};
@@ -15,6 +15,7 @@ use crate::fold::agent::Lifecycle;
 use crate::fold::posture::{NO_PROGRESS, PostureKind, posture};
 use crate::words::content::Content;
 use crate::words::id::{AgentId, EventSeq, MessageId, RunId, TriggerId};
+use crate::words::limit::NAME_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,10 @@ pub enum AgentCommand {
     Abort {
         run: Option<RunId>,
         mode: AbortMode,
+    },
+    /// Which model its turns ask first; the host's when none is named.
+    ChooseModel {
+        model: Option<String>,
     },
 }
 
@@ -51,6 +56,7 @@ pub(super) fn decide(state: &AgentState, command: &AgentCommand) -> Result<Decis
         AgentCommand::Archive => archive(state),
         AgentCommand::Delivered { entry } => delivered(state, *entry),
         AgentCommand::Abort { run, mode } => abort(state, *run, *mode),
+        AgentCommand::ChooseModel { model } => choose_model(state, model.as_ref()),
     }
 }
 
@@ -223,6 +229,19 @@ fn abort(state: &AgentState, run: Option<RunId>, mode: AbortMode) -> Result<Deci
         events.push(AgentPaused { reason: "operator_aborted".into() }.into());
     }
     Ok(Decision::answering(events, Answer::Aborted(current)))
+}
+
+fn choose_model(state: &AgentState, model: Option<&String>) -> Result<Decision, Rejection> {
+    let chosen = match model {
+        _ if state.agent.model.as_ref() == model => None,
+        Some(model) if model.is_empty() || model.len() > NAME_BYTES_MAX => {
+            let reason = format!("has 1 to {NAME_BYTES_MAX} bytes");
+            return Err(Rejection::Invalid { field: "model", reason });
+        }
+        Some(model) => Some(AgentModelSet { model: model.clone() }.into()),
+        None => Some(AgentModelCleared {}.into()),
+    };
+    Ok(Decision::of(chosen.into_iter().collect()))
 }
 
 fn stop_task(task: crate::words::id::TaskId, reason: &str) -> Event {

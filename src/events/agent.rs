@@ -137,6 +137,12 @@ plane! {
         }
         /// The agent has ended. Nothing follows.
         0x010A agent_archived 1 since "0.1.0" => Archived(AgentArchived) {}
+        /// From its next turn on the agent asks this model first.
+        0x010B agent_model_override_set 1 since "0.1.0" => ModelSet(AgentModelSet) {
+            model: String,
+        }
+        /// From its next turn on the agent asks the host's models.
+        0x010C agent_model_override_cleared 1 since "0.1.0" => ModelCleared(AgentModelCleared) {}
         /// A request that named an idempotency key was answered.
         0x0110 request_answered 1 since "0.1.0" => RequestAnswered(RequestAnswered) {
             key: String,

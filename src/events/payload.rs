@@ -57,6 +57,8 @@ fn of_agent(event: &AgentEvent) -> Vec<Payload> {
         | AgentEvent::Paused(_)
         | AgentEvent::Spawned(_)
         | AgentEvent::Delivered(_)
+        | AgentEvent::ModelSet(_)
+        | AgentEvent::ModelCleared(_)
         | AgentEvent::ArchiveRequested(_)
         | AgentEvent::Archived(_)
         | AgentEvent::RequestAnswered(_) => Vec::new(),

@@ -52,6 +52,8 @@ pub struct Agent {
     /// The view of another agent's context that this one began with.
     pub inherited: Option<Inherited>,
     pub template: Option<String>,
+    /// The model that the operator chose for it.
+    pub model: Option<String>,
 }
 
 /// What an agent began with.
@@ -79,6 +81,7 @@ impl Default for Agent {
             children: 0,
             inherited: None,
             template: None,
+            model: None,
         }
     }
 }
@@ -126,6 +129,14 @@ impl Agent {
                 self.inherited = Some(Inherited { seq: place.seq, from, view });
                 Ok(())
             }
+            AgentEvent::ModelSet(event) => {
+                self.model = Some(event.model.clone());
+                Ok(())
+            }
+            AgentEvent::ModelCleared(_) => {
+                self.model = None;
+                Ok(())
+            }
             AgentEvent::ArchiveRequested(event) => {
                 let from = [Lifecycle::Active, Lifecycle::Paused, Lifecycle::Stopped];
                 self.go(&from, Lifecycle::Archiving, &event.reason, place)
@@ -158,6 +169,7 @@ impl Agent {
             children: 0,
             inherited: None,
             template: event.template.clone(),
+            model: None,
         };
         Ok(())
     }

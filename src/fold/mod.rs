@@ -155,6 +155,8 @@ impl AgentState {
             | AgentEvent::Paused(_)
             | AgentEvent::Spawned(_)
             | AgentEvent::Inherited(_)
+            | AgentEvent::ModelSet(_)
+            | AgentEvent::ModelCleared(_)
             | AgentEvent::ArchiveRequested(_)
             | AgentEvent::Archived(_) => self.agent.evolve(event, &self.agent_id, place),
         }

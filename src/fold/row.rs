@@ -34,6 +34,7 @@ pub struct ListRow {
     pub current_run: Option<RunId>,
     pub has_weak_external_wait: bool,
     pub timers_pending: u64,
+    pub model: Option<String>,
 }
 
 /// What the rows of one agent say after an append.
@@ -71,6 +72,7 @@ fn list_row(state: &AgentState) -> ListRow {
         current_run: state.turns.current.as_ref().map(|turn| turn.run),
         has_weak_external_wait: posture.has_weak_external_wait,
         timers_pending: posture.timers_pending as u64,
+        model: state.agent.model.clone(),
     }
 }
 

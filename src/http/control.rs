@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -25,6 +25,7 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/control/agents/{id}/archive", post(archive))
         .route("/control/agents/{id}/current-run/abort", post(abort))
         .route("/control/runtime/status", get(runtime_status))
+        .route("/control/runtime/readiness", get(readiness))
         .route("/control/runtime/shutdown", post(shutdown))
 }
 
@@ -130,9 +131,31 @@ fn invalid(field: &'static str, reason: String) -> Failure {
 async fn runtime_status(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
     let occupancy = app.handle.occupancy();
     let places = |(running, waiting): (usize, usize)| json!({"running": running, "waiting": waiting});
-    let state = if occupancy.turns.0 > 0 { "processing" } else { "idle" };
+    let mut shown = runtime(&app);
+    shown["activity"] = json!({
+        "state": if occupancy.turns.0 > 0 { "processing" } else { "idle" },
+        "active_agent_count": occupancy.agents_awake,
+        "active_task_count": occupancy.commands.0,
+        "processing_agent_count": occupancy.turns.0,
+    });
+    shown["limits"] = json!({
+        "turns": places(occupancy.turns),
+        "model_calls": places(occupancy.model_calls),
+        "commands": places(occupancy.commands),
+    });
+    let quarantined = app.handle.quarantined().into_iter();
+    shown["quarantined"] = quarantined.map(|(id, reason)| json!({"agent_id": id, "reason": reason})).collect();
+    Ok(Json(shown))
+}
+
+/// The same without what changes while it runs.
+async fn readiness(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
+    Ok(Json(runtime(&app)))
+}
+
+fn runtime(app: &Shared) -> Value {
     let settings = app.handle.settings();
-    Ok(Json(json!({
+    json!({
         "ok": true,
         "healthy": true,
         "pid": std::process::id(),
@@ -143,17 +166,6 @@ async fn runtime_status(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
         "started_at": app.place.started_at,
         "config_fingerprint": app.place.fingerprint,
         "boot": app.handle.boot(),
-        "activity": {
-            "state": state,
-            "active_agent_count": occupancy.agents_awake,
-            "active_task_count": occupancy.commands.0,
-            "processing_agent_count": occupancy.turns.0,
-        },
-        "limits": {
-            "turns": places(occupancy.turns),
-            "model_calls": places(occupancy.model_calls),
-            "commands": places(occupancy.commands),
-        },
         "startup_surface": {
             "home_dir": app.place.home,
             "workspace_dir": settings.workspace,
@@ -161,8 +173,7 @@ async fn runtime_status(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
             "control_token_configured": app.auth.requires_token(),
         },
         "runtime_surface": {"model_default": settings.models.first(), "model_fallbacks": settings.models.get(1..)},
-        "quarantined": app.handle.quarantined().into_iter().map(|(id, reason)| json!({"agent_id": id, "reason": reason})).collect::<Vec<_>>(),
-    })))
+    })
 }
 
 async fn shutdown(State(app): State<Shared>, _: Body<Nothing>) -> Reply {

@@ -3,9 +3,16 @@
 use super::Shared;
 use super::extract::{Body, Nothing, Public, Query};
 use super::reply::Reply;
+use crate::decide::agent::AgentCommand;
+use crate::decide::{Request, RequestKey};
+use crate::events::Cause;
 use crate::events::queue::{Admission, Surface};
+use crate::fold::AgentState;
+use crate::runtime::model::catalog::ModelError;
 use crate::runtime::preview::Shown;
-use crate::wire::message::{PromptBody, provided_trust};
+use crate::wire::agent;
+use crate::wire::message::{BodyError, PromptBody, provided_trust};
+use crate::words::id::AgentId;
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -13,7 +20,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/models", get(models)).route("/control/agents/{id}/debug-prompt", post(debug_prompt))
+    Router::new()
+        .route("/models", get(models))
+        .route("/control/agents/{id}/model", post(choose))
+        .route("/control/agents/{id}/model/clear", post(clear))
+        .route("/control/agents/{id}/debug-prompt", post(debug_prompt))
 }
 
 /// The models known by name. Others are reached as `provider/model`.
@@ -32,6 +43,41 @@ async fn models(State(app): State<Shared>, _: Query<Nothing>) -> Json<Value> {
     };
     let shown: Vec<Value> = available.keys().map(shown).collect();
     Json(json!({"available_models": shown, "model_availability": available}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelBody {
+    model: String,
+    trust: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClearBody {
+    trust: Option<String>,
+}
+
+/// The model that the agent's turns ask first, from the next one on.
+async fn choose(State(app): State<Shared>, Public(id): Public, body: Body<ModelBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    let unknown = |error: ModelError| BodyError::Invalid { field: "model", reason: error.to_string() };
+    let model = app.handle.model_in_full(&body.value.model).map_err(unknown)?;
+    altered(&app, &id, Some(model), body.key).await
+}
+
+async fn clear(State(app): State<Shared>, Public(id): Public, body: Body<ClearBody>) -> Reply {
+    provided_trust(body.value.trust.as_deref())?;
+    altered(&app, &id, None, body.key).await
+}
+
+async fn altered(app: &Shared, id: &AgentId, model: Option<String>, key: Option<RequestKey>) -> Reply {
+    let command = AgentCommand::ChooseModel { model }.into();
+    app.handle.submit(id, Request { command, cause: Cause::Operator, key }, Vec::new()).await?;
+    let shown = app.clone();
+    let model = move |state: &AgentState| agent::model(state.agent.model.as_ref(), &shown.setting(""));
+    let model = app.handle.read(id, model).await?;
+    Ok(Json(json!({"ok": true, "agent_id": id, "model": model})))
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@ use super::feed::Follower;
 use super::host::Shared;
 use super::mail::{Mail, Submission};
 use super::meter::Counts;
+use super::model::catalog::ModelError;
 use super::secret::SecretError;
 use super::source::Token;
 use crate::decide::operator::OperatorCommand;
@@ -376,6 +377,11 @@ impl Handle {
         let models = &self.shared.models;
         let references = models.references().into_iter().chain(self.settings().models.iter().cloned());
         references.map(|reference| (reference.clone(), models.is_available(&reference))).collect()
+    }
+
+    /// A model's reference in full, if anything answers for it.
+    pub fn model_in_full(&self, reference: &str) -> Result<String, ModelError> {
+        self.shared.models.in_full(reference)
     }
 
     /// Agents that are set apart, and why.

@@ -82,7 +82,8 @@ fn imagine(
     tell(state, AgentCommand::Start.into())?;
     tell(state, QueueCommand::Enqueue(new).into())?;
     if state.turns.current.is_none() {
-        tell(state, TurnCommand::Start { policy: shared.settings.policy(), guidance }.into())?;
+        let policy = shared.settings.policy(state.agent.model.as_ref());
+        tell(state, TurnCommand::Start { policy, guidance }.into())?;
     }
     Ok(staged.envelopes)
 }

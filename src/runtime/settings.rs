@@ -43,10 +43,11 @@ impl Settings {
         }
     }
 
-    /// The settings as a turn records them.
-    pub fn policy(&self) -> TurnPolicy {
+    /// The settings as a turn of an agent records them: the model chosen for it first, the host's as its fallbacks.
+    pub fn policy(&self, chosen: Option<&String>) -> TurnPolicy {
+        let fallbacks = self.models.iter().filter(|model| Some(*model) != chosen);
         TurnPolicy {
-            models: self.models.iter().take(limit::MODELS_PER_TURN_MAX).cloned().collect(),
+            models: chosen.into_iter().chain(fallbacks).take(limit::MODELS_PER_TURN_MAX).cloned().collect(),
             rounds_max: self.rounds_per_turn_max,
             turn_ms_max: limit::TURN_MS_MAX,
             output_tokens_per_round_max: limit::OUTPUT_TOKENS_PER_ROUND_MAX,

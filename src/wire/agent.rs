@@ -64,7 +64,7 @@ pub fn list_entry(id: &AgentId, row: &ListRow, apart: Option<&str>, setting: &Se
         "lifecycle": lifecycle(id, row.lifecycle),
         "pending": row.messages_waiting,
         "current_run_id": row.current_run,
-        "model": model(setting),
+        "model": model(row.model.as_ref(), setting),
         "quarantined": apart,
     })
 }
@@ -78,7 +78,7 @@ pub fn unreadable_entry(id: &AgentId, reason: &str, setting: &Setting<'_>) -> Va
     json!({
         "identity": identity_view(&identity, setting),
         "status": "stopped",
-        "model": model(setting),
+        "model": model(None, setting),
         "quarantined": reason,
     })
 }
@@ -101,7 +101,7 @@ pub fn summary(state: &AgentState, setting: &Setting<'_>) -> Value {
         "scheduling_posture": Standing::of(state, &posture).shown(),
         "active_task_count": state.tasks.open.len(),
         "lifecycle": lifecycle(&state.agent_id, state.agent.lifecycle),
-        "model": model(setting),
+        "model": model(state.agent.model.as_ref(), setting),
         "token_usage": token_usage(state),
         "closure": closure(state, &posture),
         "execution": execution(state, setting),
@@ -238,14 +238,17 @@ fn lifecycle(id: &AgentId, lifecycle: Lifecycle) -> Value {
     view
 }
 
-fn model(setting: &Setting<'_>) -> Value {
-    let chosen = setting.models.first().map_or("", String::as_str);
+/// Which models the agent's next turn asks; `chosen` is the one that was chosen for it.
+pub fn model(chosen: Option<&String>, setting: &Setting<'_>) -> Value {
+    let default = setting.models.first().map_or("", String::as_str);
+    let asked = chosen.map_or(default, String::as_str);
     json!({
-        "source": "runtime_default",
-        "runtime_default_model": chosen,
-        "effective_model": chosen,
+        "source": if chosen.is_some() { "agent_override" } else { "runtime_default" },
+        "runtime_default_model": default,
+        "effective_model": asked,
+        "override_model": chosen,
         "fallback_active": false,
-        "effective_fallback_models": setting.models.get(1..).unwrap_or_default(),
+        "effective_fallback_models": setting.models.iter().filter(|model| *model != asked).collect::<Vec<_>>(),
     })
 }
 

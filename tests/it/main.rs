@@ -46,6 +46,7 @@ mod lesson;
 mod long_work;
 mod metrics;
 mod model;
+mod model_choice;
 mod model_server;
 mod openapi;
 mod orphan;

@@ -17,8 +17,15 @@ use std::sync::Once;
 
 const UPDATE: &str = "UPDATE_FIXTURES";
 
-const FIXTURES: &[&str] =
-    &["001-first-turn", "002-trouble", "003-long-work", "004-family", "005-operator", "006-signed-webhook"];
+const FIXTURES: &[&str] = &[
+    "001-first-turn",
+    "002-trouble",
+    "003-long-work",
+    "004-family",
+    "005-operator",
+    "006-signed-webhook",
+    "007-model",
+];
 
 /// What marks the story in a fixture's README.
 const FENCE: &str = "```text\n";

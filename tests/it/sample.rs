@@ -1,9 +1,9 @@
 //! One event of every kind, with every field filled.
 
 use holon::events::agent::{
-    AgentArchiveRequested, AgentArchived, AgentCreated, AgentPaused, AgentSpawned, AgentStarted, AgentStopped, Answer,
-    ContextInherited, DelegationReported, OutboxDelivered, Ownership, Preset, RequestAnswered, Role, Visibility,
-    WakeDisposition,
+    AgentArchiveRequested, AgentArchived, AgentCreated, AgentModelCleared, AgentModelSet, AgentPaused, AgentSpawned,
+    AgentStarted, AgentStopped, Answer, ContextInherited, DelegationReported, OutboxDelivered, Ownership, Preset,
+    RequestAnswered, Role, Visibility, WakeDisposition,
 };
 use holon::events::call::{Action, Call, CallError, ExecRequest};
 use holon::events::memory::{EpisodeBoundary, EpisodeFinalized, WorkingMemoryUpdated};
@@ -292,7 +292,8 @@ fn other_events() -> Vec<Event> {
         text: Content::Inline("it went wrong".into()),
     };
     let notice = NotificationRequested { notice: NoticeId(1), text: stored(), work: Some(WorkId(2)) };
-    vec![woken.into(), brief.into(), notice.into()]
+    let model = AgentModelSet { model: "builtin/runbook".into() };
+    vec![woken.into(), brief.into(), notice.into(), model.into(), AgentModelCleared {}.into()]
 }
 
 fn binding_events() -> Vec<Event> {

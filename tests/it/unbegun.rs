@@ -45,7 +45,7 @@ impl Agent {
             provided_trust: None,
             reply_route: None,
         }));
-        let policy = Settings::new(id, "/".into(), vec!["a/model".into()]).policy();
+        let policy = Settings::new(id, "/".into(), vec!["a/model".into()]).policy(None);
         agent.told(TurnCommand::Start { policy, guidance: Vec::new() });
         let hash = Hash::of(b"anything");
         let round = NewRound {

@@ -186,6 +186,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Aborted",
         "Aborts the run under way.",
     ),
+    write(
+        "/control/agents/{id}/model",
+        ("ModelChoice", r#"{"model": "builtin/runbook"}"#),
+        "ModelChosen",
+        "Chooses the model that the agent asks first, from its next turn on.",
+    ),
+    write("/control/agents/{id}/model/clear", TRUST, "ModelChosen", "Returns to the models of the host."),
     // Records under control.
     write(
         "/control/agents/{id}/work-items",
@@ -246,6 +253,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     // The runtime.
     read("/control/runtime/status", "RuntimeStatus", "How the runtime is."),
+    read("/control/runtime/readiness", "Readiness", "The same without what changes while it runs."),
     write("/control/runtime/shutdown", ("Nothing", "{}"), "ShuttingDown", "Ends the server in peace."),
 ];
 

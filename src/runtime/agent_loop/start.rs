@@ -29,8 +29,8 @@ impl AgentLoop {
         match effect {
             Effect::StartTurn => {
                 let reading = guidance::Reading::of(&shared, &self.state);
+                let policy = shared.settings.policy(self.state.agent.model.as_ref());
                 self.spawn(effect, async move {
-                    let policy = shared.settings.policy();
                     let (guidance, blobs) = reading.read(&shared).await;
                     let request = Request::new(TurnCommand::Start { policy, guidance }, Cause::Runtime);
                     What::Command { request, blobs }

@@ -173,6 +173,17 @@ impl Models {
         ["builtin/runbook".to_owned()].into_iter().chain(listed).collect()
     }
 
+    /// A reference in full: a bare name is that of the provider which lists it.
+    ///
+    /// # Errors
+    /// When nothing answers for the reference.
+    pub fn in_full(&self, reference: &str) -> Result<String, ModelError> {
+        Ok(match self.place(reference)? {
+            Place::Remote(configured, model) => format!("{}/{model}", configured.config.name),
+            Place::Runbook | Place::Scripted(_) => reference.to_owned(),
+        })
+    }
+
     /// Whether a reference leads to a provider that has its key or needs none. Nothing is asked of the provider.
     pub fn is_available(&self, reference: &str) -> bool {
         match self.place(reference) {

@@ -13,6 +13,7 @@
 //! | `run TASK`, `rerun TASK`, `promote TASK`, `read TASK` | |
 //! | `exit TASK (CODE\|signal-N\|lost) [OUTPUT]` | `LONG` stands for output that no event holds |
 //! | `abort [RUN] [idle]`, `stop`, `start` | |
+//! | `model [NAME]` | the model that its turns ask first, or the host's again |
 //! | `clock +MS`, `clock -MS`, `boot` | time passes, or goes back; the runtime goes down and comes up |
 //! | `owed`, `posture` | shows what is owed, or what the agent is doing |
 //!
@@ -118,6 +119,7 @@ fn read_at(world: &mut World, line: &str, attempt: Option<EventSeq>) -> Command 
         "start" => AgentCommand::Start.into(),
         "stop" => AgentCommand::Stop.into(),
         "abort" => abort(rest).into(),
+        "model" => AgentCommand::ChooseModel { model: Some(rest.to_owned()).filter(|model| !model.is_empty()) }.into(),
         "prompt" | "next" | "channel" | "webhook" | "send" => message(world, verb, rest).into(),
         "drop" => {
             let (message, reason) = split(rest);

@@ -68,6 +68,7 @@ pub(super) const SHAPES: &[Shape] = &[
             ("source", "runtime_default|agent_override"),
             ("runtime_default_model", "model"),
             ("effective_model", "model"),
+            ("override_model", "?model"),
             ("fallback_active", "bool"),
             ("effective_fallback_models", "[model]"),
         ],

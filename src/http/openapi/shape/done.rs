@@ -28,6 +28,11 @@ pub(super) const SHAPES: &[Shape] = &[
         &[("ok", "yes"), ("agent_id", "agent"), ("lifecycle", "archiving|archived")],
     ),
     told(
+        "ModelChosen",
+        "Which model the agent asks.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("model", "AgentModel")],
+    ),
+    told(
         "Aborted",
         "The run that was aborted.",
         &[("ok", "yes"), ("aborted", "yes"), ("agent_id", "agent"), ("run_id", "run"), ("mode", "AbortMode")],

@@ -44,6 +44,11 @@ pub(super) const SHAPES: &[Shape] = &[
         "Which run is aborted, whichever runs when none is named, and what follows. `pause_after_abort` is an older name.",
         &[("run_id?", "?text"), ("mode?", "?stop_after_abort|pause_after_abort|idle_after_abort"), TRUST],
     ),
+    sent(
+        "ModelChoice",
+        "A model as `provider/model`, or by its bare name where one provider lists it.",
+        &[("model", "model"), TRUST],
+    ),
     sent("NewWorkItem", "A work item to be created.", &[("objective", "text"), TRUST]),
     sent(
         "WorkItemChange",

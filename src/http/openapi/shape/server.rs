@@ -89,6 +89,24 @@ pub(super) const SHAPES: &[Shape] = &[
         ],
     ),
     told(
+        "Readiness",
+        "Who runs here, and how it was started.",
+        &[
+            ("ok", "yes"),
+            ("healthy", "bool"),
+            ("pid", "count"),
+            ("version", "text"),
+            ("home_dir", "path"),
+            ("socket_path", "path"),
+            ("http_addr", "text"),
+            ("started_at", "time"),
+            ("config_fingerprint", "text"),
+            ("boot", "count"),
+            ("startup_surface", "StartupSurface"),
+            ("runtime_surface", "RuntimeSurface"),
+        ],
+    ),
+    told(
         "Activity",
         "What is going on.",
         &[
