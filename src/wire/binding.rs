@@ -168,6 +168,12 @@ pub fn revoked_binding(agent: &AgentId, first: &Envelope, last: &Envelope) -> Op
     let mut shown = terms(agent, bound.binding, &bound.terms);
     shown["status"] = json!("revoked");
     shown["created_at"] = json!(first.at);
+    shown["updated_at"] = json!(last.at);
     shown["revoked_at"] = json!(last.at);
+    shown["owed_count"] = json!(0);
+    // What it delivered, and what failed, is told by the events alone.
+    for unknown in ["delivered_count", "last_delivered_at", "failed_attempts", "last_failure", "next_attempt_at"] {
+        shown[unknown] = Value::Null;
+    }
     Some(shown)
 }

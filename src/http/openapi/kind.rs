@@ -27,6 +27,9 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("timer", r#"{"type": "string", "pattern": "^timer-[1-9][0-9]*$"}"#, r#""timer-1""#),
     ("wait", r#"{"type": "string", "pattern": "^wait-[1-9][0-9]*$"}"#, r#""wait-1""#),
     ("trigger", r#"{"type": "string", "pattern": "^trigger-[1-9][0-9]*$"}"#, r#""trigger-1""#),
+    ("binding", r#"{"type": "string", "pattern": "^opbind-[1-9][0-9]*$"}"#, r#""opbind-1""#),
+    ("notice", r#"{"type": "string", "pattern": "^notice-[1-9][0-9]*$"}"#, r#""notice-1""#),
+    ("url", r#"{"type": "string", "format": "uri"}"#, r#""https://example.com/callback""#),
     ("workspace", r#"{"type": "string", "pattern": "^(agent_home|ws-[1-9][0-9]*)$"}"#, r#""ws-1""#),
     ("long", r##"{"anyOf": [{"type": "string"}, {"$ref": "#/components/schemas/StoredText"}]}"##, r#""text""#),
     ("event", r#"{"type": "string"}"#, r#""main:7""#),
@@ -152,6 +155,8 @@ pub(super) fn path_member(before: &str, name: &str) -> &'static str {
         ("timers", _) => "timer",
         ("waits", _) => "wait",
         ("external-triggers", _) => "trigger",
+        ("operator-bindings", _) => "text",
+        ("operator-notifications", _) => "notice",
         (_, "token") => "token",
         _ => "agent",
     }

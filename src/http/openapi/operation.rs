@@ -115,6 +115,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     read("/agents/{id}/waits/{rid}", "Wait", "A wait."),
     page("/agents/{id}/external-triggers", "[Trigger]", "External triggers: active ones, then revoked ones."),
     read("/agents/{id}/external-triggers/{rid}", "Trigger", "An external trigger; its URL is not told again."),
+    page("/agents/{id}/operator-bindings", "[Binding]", "Operator bindings: open ones, then revoked ones."),
+    read("/agents/{id}/operator-bindings/{rid}", "Binding", "An operator binding; what it keeps secret is not told."),
+    page("/agents/{id}/operator-notifications", "[Notice]", "What the agent wanted known, the newest first."),
+    read("/agents/{id}/operator-notifications/{rid}", "Notice", "Something that the agent wanted known."),
     // The ledger.
     page("/ledgers", "[Head]", "Where every ledger ends, those of private agents included."),
     read("/agents/{id}/ledger", "Ledger", "Where the ledger ends, and on demand what lies in it.")
@@ -214,6 +218,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Completes a work item.",
     ),
     write(
+        "/control/agents/{id}/tasks",
+        (
+            "NewTask",
+            r#"{"summary": "Build project", "cmd": "cargo build", "workdir": null, "shell": null, "login": false}"#,
+        ),
+        "Task",
+        "Has a command run beside the turns.",
+    ),
+    write(
         "/control/agents/{id}/tasks/{rid}/input",
         ("TaskInput", r#"{"text": "yes\n"}"#),
         "TaskDone",
@@ -238,6 +251,29 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Makes a URL through which the outside reaches the agent. It is told here and nowhere else.",
     ),
     write("/control/agents/{id}/external-triggers/{rid}/revoke", TRUST, "TriggerDone", "Revokes an external trigger."),
+    write(
+        "/control/agents/{id}/operator-bindings",
+        ("NewBinding", BINDING),
+        "Bound",
+        "Binds the operator to a transport, on new terms where the name is known.",
+    ),
+    write("/control/agents/{id}/operator-bindings/{rid}/revoke", TRUST, "Binding", "Revokes an operator binding."),
+    write(
+        "/control/agents/{id}/operator-ingress",
+        (
+            "Ingress",
+            r#"{"text": "operator message", "actor_id": "operator-1", "binding_id": "my-binding",
+                "reply_route_id": "route-1", "provider": "chat", "correlation_id": "corr-123"}"#,
+        ),
+        "Sent",
+        "Sends what an operator says through a transport.",
+    ),
+    write(
+        "/control/agents/{id}/webhook-secret",
+        ("WebhookSecret", r#"{"action": "rotate"}"#),
+        "WebhookSecretDone",
+        "Sets, rotates or clears the secret that signs the agent's webhooks.",
+    ),
     write(
         "/control/agents/{id}/workspace/attach",
         ("Attach", r#"{"path": "/tmp"}"#),
@@ -264,6 +300,11 @@ const ENQUEUE: (&str, &str) = (
         "correlation_id": "optional-correlation"}"#,
 );
 
+const BINDING: &str = r#"{"binding_id": "my-binding", "transport": "http-callback", "operator_actor_id": "operator-1",
+    "default_route_id": "default", "delivery_callback_url": "https://example.com/callback",
+    "delivery_auth": {"type": "bearer", "token": "secret"}, "capabilities": {"send_prompt": true}, "provider": "chat",
+    "provider_identity_ref": "user-123", "metadata": {}}"#;
+
 impl Operation {
     const fn asking(self, query: Query) -> Self {
         Self { query, ..self }
@@ -272,6 +313,11 @@ impl Operation {
     /// Whether it is answered without the token in either mode.
     pub(super) fn is_open(&self) -> bool {
         auth::is_open(self.path)
+    }
+
+    /// Whether senders sign it, once the agent has a secret.
+    pub(super) fn is_signed(&self) -> bool {
+        self.path.starts_with("/webhooks/")
     }
 
     /// What it is about, from its path.

@@ -42,6 +42,12 @@ pub(super) const SHAPES: &[Shape] = &[
     told("TimerDone", "The timer.", &[("ok", "yes"), ("agent_id", "agent"), ("timer_id", "timer")]),
     told("WaitDone", "The wait.", &[("ok", "yes"), ("agent_id", "agent"), ("wait_id", "wait")]),
     told("TriggerDone", "The trigger.", &[("ok", "yes"), ("agent_id", "agent"), ("external_trigger_id", "trigger")]),
+    told("Bound", "The binding.", &[("ok", "yes"), ("agent_id", "agent"), ("binding", "Binding")]),
+    told(
+        "WebhookSecretDone",
+        "What became of the secret. One that was drawn is told here and nowhere else.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("action", "set|rotate|clear"), ("secret", "?text")],
+    ),
     told("WorkspaceDone", "The workspace.", &[("ok", "yes"), ("agent_id", "agent"), ("workspace_id", "workspace")]),
     told(
         "WorkspaceAttached",
