@@ -21,6 +21,8 @@ fn posts() -> Vec<(&'static str, Value)> {
         ("/control/agents/main/work-items/work-1/complete", json!({"result_summary": "x"})),
         ("/control/agents/main/tasks/task-1/input", json!({"text": "x"})),
         ("/control/agents/main/tasks/task-1/stop", json!({"trust": "trusted_operator"})),
+        ("/control/agents/main/tasks", json!({"summary": "x", "cmd": "x"})),
+        ("/control/agents/main/webhook-secret", json!({"action": "clear", "trust": "trusted_operator"})),
         ("/control/agents/main/timers", json!({"duration_ms": 9, "summary": "x"})),
         ("/control/agents/main/timers/timer-1/cancel", json!({"trust": "trusted_operator"})),
         ("/control/agents/main/waits/wait-1/cancel", json!({"trust": "trusted_operator"})),
