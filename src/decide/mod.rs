@@ -216,6 +216,9 @@ pub fn handle(
         Ok(None) => {}
         Err(rejection) => return Ok(Err(rejection)),
     }
+    if comes_too_late(state, request) {
+        return Ok(Err(Rejection::AgentArchived));
+    }
     let decision = match decide(state, &request.command, at) {
         Ok(decision) => decision,
         Err(rejection) => return Ok(Err(rejection)),
@@ -235,6 +238,16 @@ pub fn handle(
     }
     door.follow_up()?;
     Ok(Ok(answer))
+}
+
+/// Whatever else may stand in the way of it, an agent that has ended takes nothing from its operator. Its end is not
+/// told to whoever holds a capability.
+fn comes_too_late(state: &AgentState, request: &Request) -> bool {
+    let is_heard = matches!(
+        request.command,
+        Command::Agent(agent::AgentCommand::Archive) | Command::Waiting(waiting::WaitingCommand::Callback(_))
+    );
+    request.cause == Cause::Operator && !is_heard && state.agent.lifecycle == Lifecycle::Archived
 }
 
 /// A refusal, or the events to be recorded.
