@@ -250,6 +250,9 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
         Event::Task(TaskEvent::InputRequested(_)) => hide(&envelope.event, &["text"]),
         Event::Work(event) => work(envelope, event),
         Event::Waiting(WaitingEvent::TriggerCreated(_)) => hide(&envelope.event, &["token_hash"]),
+        // What a timer says and what a wake brings are what the agent is told by them.
+        Event::Waiting(WaitingEvent::TimerCreated(_)) => hide(&envelope.event, &["summary"]),
+        Event::Waiting(WaitingEvent::WakeRequested(_)) => hide(&envelope.event, &["body"]),
         Event::Workspace(event) => workspace(envelope, event),
         Event::Memory(MemoryEvent::Updated(_)) => hide(&envelope.event, &["text"]),
         Event::Memory(MemoryEvent::EpisodeFinalized(_)) => hide(&envelope.event, &["digest"]),

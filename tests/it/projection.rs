@@ -2,7 +2,12 @@
 
 use crate::ask::Ask;
 use crate::daemon::Home;
+use crate::sample;
 use futures::StreamExt;
+use holon::events::{PLANES, schema};
+use holon::wire::event::{Projection, render};
+use holon::words::hash::Hash;
+use holon::words::id::AgentId;
 use serde_json::{Value, json};
 
 const PROMPT: &str = "marker-prompt-5f1";
@@ -10,6 +15,8 @@ const COMMAND: &str = "marker-command-8c2";
 const OUTPUT: &str = "marker-output-b37";
 const ANSWER: &str = "marker-answer-d90";
 const METADATA: &str = "marker-metadata-e44";
+const HINT: &str = "marker-hint-0a6";
+const REMINDER: &str = "marker-reminder-77f";
 
 /// Runs a turn that carries all markers; answers the recorded events.
 async fn told(daemon: &crate::daemon::Daemon) -> Vec<Value> {
@@ -22,6 +29,10 @@ async fn told(daemon: &crate::daemon::Daemon) -> Vec<Value> {
     daemon.answer("main", &failing).await;
     let saying = daemon.prompt("main", &format!("$ true\nsay: {ANSWER}")).await;
     daemon.answer("main", &saying).await;
+    ask.post("/control/agents/main/timers", json!({"duration_ms": 3_600_000, "summary": REMINDER})).await.ok();
+    let trigger = ask.post("/control/agents/main/external-triggers", json!({"label": "ci"})).await.ok();
+    let url = trigger["trigger_url"].as_str().expect("a url").trim_start_matches(&ask.base).to_owned();
+    ask.post(&url, json!({"hint": HINT})).await.ok();
     ask.post("/control/agents/main/control", json!({"action": "stop"})).await.ok();
     daemon.events("main").await
 }
@@ -37,7 +48,7 @@ async fn the_operators_view_leaves_out_what_was_said_and_done_and_says_so() {
     let daemon = home.serve();
     let raw = told(&daemon).await;
     let text = serde_json::to_string(&raw).unwrap();
-    for marker in [PROMPT, COMMAND, OUTPUT, ANSWER, METADATA] {
+    for marker in [PROMPT, COMMAND, OUTPUT, ANSWER, METADATA, HINT, REMINDER] {
         assert!(text.contains(marker), "the record has {marker}, or this test shows nothing");
     }
     let page = daemon.get("/agents/main/events?limit=512&order=asc").await;
@@ -47,7 +58,7 @@ async fn the_operators_view_leaves_out_what_was_said_and_done_and_says_so() {
     assert_eq!(page, stream, "a page and a stream show the same");
 
     let workspace = home.workspace();
-    let private = [PROMPT, COMMAND, OUTPUT, ANSWER, METADATA, workspace.to_str().unwrap()];
+    let private = [PROMPT, COMMAND, OUTPUT, ANSWER, METADATA, HINT, REMINDER, workspace.to_str().unwrap()];
     for (event, recorded) in page.iter().zip(&raw) {
         for name in ["id", "event_seq", "ts", "agent_id", "type", "schema_version"] {
             assert_eq!(event[name], recorded[name], "every event appears, in its place");
@@ -133,4 +144,70 @@ async fn a_failing_models_words_are_kept_from_the_operators_events() {
     let failed = events.iter().find(|event| event["type"] == "round_attempt_failed").expect("it failed");
     assert_eq!(failed["payload"]["error"], json!({"kind": "not_configured", "status": null, "retry_after_ms": null}));
     assert_eq!(names(failed), ["error.message"]);
+}
+
+/// Texts that the operator may read, by the kind and the member of the event. All others are kept from the operator.
+const TEXTS: &[(&str, &[&str])] = &[
+    ("agent_created", &["template"]),
+    ("agent_stopped", &["reason"]),
+    ("agent_paused", &["reason"]),
+    ("agent_archive_requested", &["reason"]),
+    ("agent_model_override_set", &["model"]),
+    ("message_enqueued", &["origin", "correlation_id", "causation_id"]),
+    ("message_settled", &["outcome"]),
+    ("turn_started", &["policy"]),
+    // Its kind and its status.
+    ("round_attempt_failed", &["error"]),
+    ("current_run_aborted", &["reason"]),
+    ("turn_terminal", &["reason"]),
+    ("task_stop_requested", &["reason"]),
+    // Not why it did not start.
+    ("task_exited", &["exit"]),
+    // By its beginning.
+    ("work_item_completed", &["report"]),
+    ("work_item_held", &["reason"]),
+    ("wait_created", &["wake", "reason", "recoverability"]),
+    ("wait_cancelled", &["reason"]),
+    ("timer_cancelled", &["reason"]),
+    ("external_trigger_created", &["label"]),
+    ("external_trigger_revoked", &["reason"]),
+    ("wake_requested", &["reason", "source", "correlation_id", "causation_id"]),
+    ("working_memory_updated", &["entry"]),
+    ("brief_created", &["text"]),
+    ("operator_notification_requested", &["text"]),
+];
+
+/// Whether a value of this shape may hold a text that somebody wrote.
+fn holds_text(shape: &str) -> bool {
+    let names = shape.split(|c: char| !c.is_alphanumeric()).filter(|name| name.starts_with(char::is_uppercase));
+    names.into_iter().any(|name| {
+        let parts = schema::SHAPES.iter().find(|shape| shape.name == name).map_or(&[][..], |shape| shape.parts);
+        matches!(name, "String" | "Content") || parts.iter().any(|part| holds_text(&part.shape_text()))
+    })
+}
+
+#[test]
+fn of_all_texts_that_events_hold_the_operator_is_shown_the_listed_ones_alone() {
+    let samples = sample::envelopes();
+    let mut shown_texts = 0;
+    for row in PLANES.iter().flat_map(|(_, kinds)| kinds.iter()) {
+        let listed = TEXTS.iter().find(|(kind, _)| *kind == row.kind).map_or(&[][..], |(_, listed)| listed);
+        let texts = row.fields.iter().filter(|field| holds_text(&field.shape_text())).map(|field| field.name);
+        let texts: Vec<&str> = texts.collect();
+        assert!(listed.iter().all(|name| texts.contains(name)), "{}: {listed:?} of {texts:?}", row.kind);
+        for envelope in samples.iter().filter(|envelope| envelope.event.kind() == row.kind) {
+            let (agent, link) = (AgentId::parse("main").unwrap(), Hash([7; 32]));
+            let shown = render(&agent, envelope, link, link, Projection::Operator);
+            let shown: Value = serde_json::from_str(&shown).unwrap();
+            for name in texts.iter().filter(|name| !shown["payload"][**name].is_null()) {
+                assert!(listed.contains(name), "{}.{name} is shown: {}", row.kind, shown["payload"]);
+                shown_texts += 1;
+            }
+            let told = names(&shown);
+            for name in texts.iter().filter(|name| !listed.contains(name) && row.kind != "turn_entry") {
+                assert!(told.contains(name), "{}.{name} is left out without a word: {told:?}", row.kind);
+            }
+        }
+    }
+    assert!(shown_texts > 20, "{shown_texts}");
 }
