@@ -140,7 +140,10 @@ fn noted(turn: &Turn<'_>) -> String {
 fn heading(message: Message<'_>, is_empty: bool) -> &'static str {
     match (is_empty, message.instructs()) {
         (true, _) => "The message is empty.",
-        (false, true) => "No steps here. A step is a line such as `$ date` or `say: hello`.",
+        (false, true) => {
+            "No steps here. This is the built-in runbook, no language model: a step is a line such as `$ date` or \
+             `say: hello`, and `holon help providers` tells how to have a model."
+        }
         (false, false) => "Noted.",
     }
 }

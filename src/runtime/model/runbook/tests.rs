@@ -267,9 +267,14 @@ fn what_is_no_runbook_is_quoted() {
     let cases = [
         (
             message("hello\nthere"),
-            "No steps here. A step is a line such as `$ date` or `say: hello`.\n\n> hello\n> there",
+            "No steps here. This is the built-in runbook, no language model: a step is a line such as `$ date` or \
+             `say: hello`, and `holon help providers` tells how to have a model.\n\n> hello\n> there",
         ),
-        (message("$ \nsay:"), "No steps here. A step is a line such as `$ date` or `say: hello`.\n\n> $ \n> say:"),
+        (
+            message("$ \nsay:"),
+            "No steps here. This is the built-in runbook, no language model: a step is a line such as `$ date` or \
+             `say: hello`, and `holon help providers` tells how to have a model.\n\n> $ \n> say:",
+        ),
         (message("\n"), "The message is empty."),
         (Part::User(OPERATOR.to_owned()), "The message is empty."),
         (from("task-3", "trusted_operator"), "Noted.\n\n> $ reboot"),
