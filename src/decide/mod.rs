@@ -152,7 +152,7 @@ impl Rejection {
                 Some("start it: holon agent start ID, or POST /control/agents/ID/control {\"action\":\"start\"}")
             }
             Self::StaleRun { .. } => Some("read the agent's current_run_id and try again with it, or without run_id"),
-            Self::UnknownAgent => Some("GET /agents/list names the agents"),
+            Self::UnknownAgent => Some("holon agent list, or GET /agents/list, names the agents"),
             Self::QueueFull { .. } => Some("wait until the agent has worked off some of its messages"),
             Self::NoCurrentRun => Some("holon status --agent ID tells what the agent is doing"),
             Self::AgentExists => Some("choose another id, or use the agent that is there"),
