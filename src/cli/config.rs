@@ -246,6 +246,11 @@ fn given(variable: &str, value: Option<&str>) -> Option<String> {
     Some(if environment(variable).as_deref() == Some(value) { variable.to_owned() } else { FLAG.to_owned() })
 }
 
+/// Whether a value was asked for by the flag, and not by the variable.
+pub(super) fn is_by_flag(variable: &str, value: Option<&str>) -> bool {
+    given(variable, value).is_some_and(|from| from == FLAG)
+}
+
 fn by_file(is_there: bool) -> Option<String> {
     is_there.then(|| FILE.to_owned())
 }

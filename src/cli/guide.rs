@@ -20,8 +20,8 @@ pub(super) const GUIDES: &[(&str, &str)] = &[
 
 /// Where the guides are named.
 pub(super) const AFTER_HELP: &str = "\
-Guides, by holon help TOPIC: first-agent, long-work, webhooks, crash, providers, security, operations, \
-problem-codes, event-kinds";
+Guides, by holon help TOPIC:
+  first-agent, long-work, webhooks, crash, providers, security, operations, problem-codes, event-kinds";
 
 #[derive(Args)]
 pub(super) struct HelpArgs {

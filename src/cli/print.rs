@@ -9,13 +9,26 @@ use std::process::ExitCode;
 /// A last column is not cut to less than this: a terminal may be too narrow for anything.
 const CELL_CHARS_MIN: usize = 8;
 
+/// The column of names in a record.
+const NAME_CHARS: usize = 24;
+
 const BOLD: &str = "1";
 const RED: &str = "1;31";
 const CYAN: &str = "1;36";
 
 /// Data, for programs and people: one line, or a JSON document.
 pub(super) fn data(text: &str) {
-    write(&mut stdout().lock(), text);
+    if stdout().is_terminal() {
+        write(&mut stdout().lock(), &harmless(text));
+    } else {
+        write(&mut stdout().lock(), text);
+    }
+}
+
+/// A text that does nothing to a terminal: what agents and the outside said may hold its commands.
+fn harmless(text: &str) -> String {
+    let is_command = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    text.chars().map(|letter| if is_command(&letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect()
 }
 
 pub(super) fn json(value: &Value) {
@@ -114,19 +127,53 @@ pub(super) fn record(as_json: bool, record: &Value) -> Outcome {
         json(record);
         return Ok(());
     }
+    members(record, 0).iter().for_each(|line| data(line));
+    Ok(())
+}
+
+/// What is within a member stands set in below it.
+fn members(record: &Value, indent: usize) -> Vec<String> {
+    let mut lines = Vec::new();
     for (name, member) in record.as_object().into_iter().flatten() {
-        let empty = member.as_array().is_some_and(Vec::is_empty) || member.as_str() == Some("");
-        if !member.is_null() && !empty {
-            data(&format!("{name:<24}{}", text(member)));
+        let name = format!("{:indent$}{name}", "");
+        let within = within(member, indent + 2);
+        let told = if within.is_empty() { told(member) } else { String::new() };
+        if !told.is_empty() || !within.is_empty() {
+            lines.push(format!("{name:<NAME_CHARS$}{told}").trim_end().to_owned());
+            lines.extend(within);
         }
     }
-    Ok(())
+    lines
+}
+
+/// The lines of a member that has members, or entries that have.
+fn within(member: &Value, indent: usize) -> Vec<String> {
+    let entry = |entry: &Value| {
+        let values: Vec<String> = entry.as_object().into_iter().flatten().map(|(_, value)| told(value)).collect();
+        format!("{:indent$}{}", "", values.join("  "))
+    };
+    match member.as_array() {
+        Some(entries) if entries.iter().all(Value::is_object) => entries.iter().map(entry).collect(),
+        Some(_) => Vec::new(),
+        None => members(member, indent),
+    }
+}
+
+/// A member in one column; what has several lines stays in it.
+fn told(member: &Value) -> String {
+    let text = match member.as_array() {
+        Some(entries) => entries.iter().map(text).collect::<Vec<_>>().join(", "),
+        None if member.is_object() => String::new(),
+        None => text(member),
+    };
+    text.trim_end().replace('\n', &format!("\n{:NAME_CHARS$}", ""))
 }
 
 /// Rows under their headings, each column as wide as it needs; on a terminal the last one as wide as is left.
 pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) {
     let mut lines = lines(headings, rows, columns()).into_iter();
-    lines.next().iter().for_each(|heading| data(&styled(heading, BOLD, takes_colour(&stdout()))));
+    let heading = lines.next().unwrap_or_default();
+    write(&mut stdout().lock(), &styled(&heading, BOLD, takes_colour(&stdout())));
     lines.for_each(|line| data(&line));
 }
 
@@ -180,6 +227,29 @@ pub(super) fn text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_is_not_told_what_to_do() {
+        assert_eq!(harmless("a\tb\nc\r\x1b[2J\u{9b}d"), "a\tb\nc\u{fffd}\u{fffd}[2J\u{fffd}d");
+    }
+
+    #[test]
+    fn a_record_has_its_inner_members_below_it() {
+        let record = serde_json::json!({
+            "id": "work-1", "none": null, "empty": [], "evidence": [3, 5], "plan": "one\ntwo\n",
+            "todos": [{"text": "look", "status": "pending"}], "output": {"bytes": 2, "hash": null}, "detail": {"hash": null},
+        });
+        let lines = [
+            "id                      work-1",
+            "evidence                3, 5",
+            "plan                    one\n                        two",
+            "todos",
+            "  look  pending",
+            "output",
+            "  bytes                 2",
+        ];
+        assert_eq!(members(&record, 0), lines);
+    }
 
     #[test]
     fn a_table_is_as_wide_as_its_cells_or_as_the_terminal() {

@@ -1,6 +1,7 @@
 //! `holon run`: one prompt, one answer, one exit code.
 
 use super::agent::named;
+use super::config::is_by_flag;
 use super::serve::{self, RuntimeArgs};
 use super::{Failure, Globals, Outcome, print};
 use crate::client::{Address, Client, StreamedEvent};
@@ -34,6 +35,10 @@ pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
     let config = globals.config()?;
     let socket = config.paths().socket();
     if globals.server.is_some() || Client::answers(&socket).await {
+        if is_by_flag("HOLON_MODEL", args.runtime.model.as_deref()) {
+            let hint = "start the server with it, or use another --home";
+            return Err(Failure::refused("--model is not for a server that runs", hint));
+        }
         let client = globals.client()?;
         return told(globals, ask(&client, args.agent.as_ref(), &text).await?);
     }

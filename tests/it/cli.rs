@@ -113,6 +113,8 @@ fn a_prompt_is_left_and_a_run_is_waited_for() {
     // A prompt that comes during a run joins it.
     wait(daemon.answer("main", "msg-1"));
     assert_eq!(say(&home, &["run", "say: hello"]).data(), "hello\n");
+    say(&home, &["run", "--model", "local/other", "x"])
+        .refused(1, &["--model is not for a server that runs", "--home"]);
     let ran = say(&home, &["run", "--json", "$ echo ran"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let told: Value = serde_json::from_str(&ran.out).expect("only JSON on stdout");

@@ -245,7 +245,7 @@ fn every_verb_answers_in_json_when_asked_to() {
 fn a_guide_and_the_completions_are_read_without_a_server() {
     let home = Home::new();
     let all = say(&home, &["help"]);
-    let (_, guides) = all.data().split_once("Guides, by holon help TOPIC: ").expect("they are named");
+    let (_, guides) = all.data().split_once("Guides, by holon help TOPIC:\n").expect("they are named");
     for name in guides.split(',').map(str::trim) {
         let guide = say(&home, &["help", name]);
         assert!(guide.data().starts_with("# "), "{name}: {guide:?}");
@@ -284,4 +284,7 @@ fn what_an_agent_said_is_told_oldest_first() {
     let [asked, called, came] =
         ["$ echo called", "-> ExecCommand echo called", "| called"].map(|words| data.find(words));
     assert!(asked.is_some() && asked < called && called < came, "{data}");
+    say(&home, &["run", "spawn in a worktree: what no repository allows"]);
+    let transcript = say(&home, &["transcript"]);
+    assert!(transcript.data().contains("tool_results 1\n  {\"kind\":\"invalid_tool_input\""), "{transcript:?}");
 }
