@@ -67,24 +67,17 @@ fn the_verbs_of_the_readme_are_there() {
     }
 }
 
-#[tokio::test]
-async fn the_runbook_of_the_readme_works_through_its_steps() {
+#[test]
+fn the_long_work_of_the_readme_is_done() {
     let home = Home::new();
     crate::long_work::repository(&home.workspace());
-    let daemon = home.serve();
-    let [block] = &blocks("### Runbooks", "sh")[..] else { panic!("one block tells it") };
-    let [prompt, status] = &commands(block)[..] else { panic!("a prompt, and a look at what came of it") };
-    let run = |command: &str| {
-        let mut shell = Shell::open(&home);
-        shell.run(&format!("export PATH=\"$PWD/target/release:$PATH\" HOLON_HOME={}", home.path().display()));
-        shell.run(command)
-    };
-    run(prompt);
-    assert_eq!(daemon.wait_for("main", "wait_created").await.data["payload"]["wake"]["task_result"], "task-1");
-    assert!(run(status).contains("waiting_for_task"));
-    daemon.wait("main", 0, |event| event.data["payload"]["wake"]["external"].is_object()).await;
-    daemon.enqueue("main", "go on").await;
-    daemon.wait_for("main", "work_item_completed").await;
+    let _daemon = home.serve();
+    let [block] = &blocks("## Let it work for long", "sh")[..] else { panic!("one block tells it") };
+    let mut shell = Shell::open(&home);
+    shell.run(&format!("export PATH=\"$PWD/target/release:$PATH\" HOLON_HOME={}", home.path().display()));
+    let steps = steps(block);
+    assert!(steps.iter().filter(|step| step.comment.starts_with("prints ")).count() > 4);
+    shell.follow(&steps);
 }
 
 #[tokio::test]
