@@ -153,7 +153,7 @@ const TEXTS: &[(&str, &[&str])] = &[
     ("agent_paused", &["reason"]),
     ("agent_archive_requested", &["reason"]),
     ("agent_model_override_set", &["model"]),
-    ("message_enqueued", &["origin", "correlation_id", "causation_id"]),
+    ("message_enqueued", &["origin", "correlation_id", "causation_id", "reply_route"]),
     ("message_settled", &["outcome"]),
     ("turn_started", &["policy"]),
     // Its kind and its status.
@@ -171,10 +171,16 @@ const TEXTS: &[(&str, &[&str])] = &[
     ("timer_cancelled", &["reason"]),
     ("external_trigger_created", &["label"]),
     ("external_trigger_revoked", &["reason"]),
+    ("webhook_secret_cleared", &["reason"]),
     ("wake_requested", &["reason", "source", "correlation_id", "causation_id"]),
     ("working_memory_updated", &["entry"]),
     ("brief_created", &["text"]),
     ("operator_notification_requested", &["text"]),
+    ("operator_transport_binding_revoked", &["reason"]),
+    ("operator_delivery_submitted", &["route_id"]),
+    ("operator_delivery_completed", &["transport_delivery_id"]),
+    ("operator_delivery_failed", &["summary"]),
+    ("operator_delivery_abandoned", &["route_id", "reason"]),
 ];
 
 /// Whether a value of this shape may hold a text that somebody wrote.

@@ -44,6 +44,10 @@ const TABLE: &str = "
     GET  /agents/{id}/waits/{rid}                                guarded  Wait
     GET  /agents/{id}/external-triggers                          guarded  [Trigger]
     GET  /agents/{id}/external-triggers/{rid}                    guarded  Trigger
+    GET  /agents/{id}/operator-bindings                          guarded  [Binding]
+    GET  /agents/{id}/operator-bindings/{rid}                    guarded  Binding
+    GET  /agents/{id}/operator-notifications                     guarded  [Notice]
+    GET  /agents/{id}/operator-notifications/{rid}               guarded  Notice
     GET  /ledgers                                                guarded  [Head]
     GET  /agents/{id}/ledger                                     guarded  Ledger
     GET  /agents/{id}/ledger/verify                              guarded  Verification
@@ -67,6 +71,7 @@ const TABLE: &str = "
     POST /control/agents/{id}/work-items/{rid}/update            guarded  WorkItemDone
     POST /control/agents/{id}/work-items/{rid}/pick              guarded  WorkItemDone
     POST /control/agents/{id}/work-items/{rid}/complete          guarded  WorkItemDone
+    POST /control/agents/{id}/tasks                              guarded  Task
     POST /control/agents/{id}/tasks/{rid}/input                  guarded  TaskDone
     POST /control/agents/{id}/tasks/{rid}/stop                   guarded  TaskDone
     POST /control/agents/{id}/timers                             guarded  Timer
@@ -74,6 +79,10 @@ const TABLE: &str = "
     POST /control/agents/{id}/waits/{rid}/cancel                 guarded  WaitDone
     POST /control/agents/{id}/external-triggers                  guarded  Trigger
     POST /control/agents/{id}/external-triggers/{rid}/revoke     guarded  TriggerDone
+    POST /control/agents/{id}/operator-bindings                  guarded  Bound
+    POST /control/agents/{id}/operator-bindings/{rid}/revoke     guarded  Binding
+    POST /control/agents/{id}/operator-ingress                   guarded  Sent
+    POST /control/agents/{id}/webhook-secret                     guarded  WebhookSecretDone
     POST /control/agents/{id}/workspace/attach                   guarded  WorkspaceAttached
     POST /control/agents/{id}/workspace/exit                     guarded  Done
     POST /control/agents/{id}/workspace/detach                   guarded  WorkspaceDone
