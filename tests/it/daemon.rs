@@ -382,6 +382,22 @@ pub fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == kind).map(|event| &event["payload"]).collect()
 }
 
+/// KiB of memory that a daemon occupies.
+pub fn resident(daemon: &Daemon) -> u64 {
+    memory_kib(daemon.id(), "VmRSS")
+}
+
+fn memory_kib(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// The most memory that a process has occupied, without the pages of its program.
+pub fn peak_kib(pid: u32) -> u64 {
+    memory_kib(pid, "VmHWM").saturating_sub(memory_kib(pid, "RssFile"))
+}
+
 /// What became of each message that was settled, in the order in which they were.
 pub fn outcomes(events: &[Value]) -> Vec<(String, String)> {
     let named = |payload: &Value| {

@@ -1,5 +1,6 @@
 //! Executions with real processes. What a test waits for says so itself: through a pipe, or by ending.
 
+use crate::daemon::peak_kib;
 use holon::events::task::Exit;
 use holon::runtime::process::{Ended, Found, InputError, Processes, Running, Spec};
 use holon::words::id::EventSeq;
@@ -174,7 +175,8 @@ async fn output_beyond_its_bound_keeps_head_and_tail_in_little_memory() {
     let cmd = "echo first; head -c 10485760 /dev/zero | tr '\\0' x; echo last; echo > $SIGNS; read line";
     let running = place.launch(&Spec { accepts_input: true, ..place.spec(cmd) });
     place.sign().await;
-    assert!(peak_kib(place.supervisor()) < 20 * 1024, "{} KiB", peak_kib(place.supervisor()));
+    let supervisor = place.supervisor().as_raw_nonzero().get().cast_unsigned();
+    assert!(peak_kib(supervisor) < 8 * 1024, "{} KiB", peak_kib(supervisor));
     place.give(b"\n");
     let ended = end(&running).await;
     assert_eq!((ended.output_bytes, ended.cut), (10 * 1024 * 1024 + 11, true));
@@ -185,12 +187,6 @@ async fn output_beyond_its_bound_keeps_head_and_tail_in_little_memory() {
     let shown = place.processes().output_so_far(NAME, 100).unwrap();
     assert!(shown.cut && shown.text.len() <= 100 && shown.text.starts_with("first\n"), "{shown:?}");
     assert_eq!(shown.bytes, ended.output_bytes);
-}
-
-fn peak_kib(pid: Pid) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 #[tokio::test]

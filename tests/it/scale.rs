@@ -4,7 +4,7 @@
 //! requires of it what the bars require; without it the tests are small enough for every day.
 
 use crate::ask::Ask;
-use crate::daemon::{Daemon, Home, PATIENCE};
+use crate::daemon::{Daemon, Home, PATIENCE, resident};
 use futures::{StreamExt, stream};
 use holon::client::{Address, Client, StreamedEvent};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -115,13 +115,6 @@ async fn listed(daemon: &Daemon, limit: usize) -> Vec<String> {
             .expect("a next page")
             .to_owned();
     }
-}
-
-/// KiB of memory that a daemon occupies.
-fn resident(daemon: &Daemon) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
 }
 
 /// Processor time that a daemon has used.

@@ -1,7 +1,7 @@
 //! Following a ledger: pages and streams, from anywhere, at any pace, over restarts.
 
 use crate::ask::{Ask, connect};
-use crate::daemon::{BORN, Daemon, Home, PATIENCE};
+use crate::daemon::{BORN, Daemon, Home, PATIENCE, resident};
 use futures::StreamExt;
 use holon::client::{Client, StreamedEvent};
 use proptest::prelude::{Strategy, any, prop};
@@ -233,13 +233,6 @@ async fn a_reader_that_never_reads_costs_no_memory_that_grows() {
     let grown = resident(&daemon).saturating_sub(before);
     assert!(grown < 16 * 1024, "{grown} KiB more beside 50 readers that do not read");
     drop(stalled);
-}
-
-/// KiB of memory that a daemon occupies.
-fn resident(daemon: &Daemon) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
 }
 
 #[tokio::test]
