@@ -48,7 +48,7 @@ pub(super) struct RuntimeArgs {
 pub(super) struct Running {
     pub app: Arc<App>,
     host: Host,
-    server: tokio::task::JoinHandle<std::io::Result<()>>,
+    server: tokio::task::JoinHandle<()>,
     /// Nobody else serves this home for as long as it lives.
     _home: Home,
 }
@@ -136,11 +136,7 @@ impl Running {
         let served = self.server.await;
         drop(self.app);
         self.host.shutdown().await;
-        match served {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failed("serving", &error)),
-            Err(error) => Err(failed("serving", &error)),
-        }
+        served.map_err(|error| failed("serving", &error))
     }
 }
 

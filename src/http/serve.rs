@@ -1,8 +1,20 @@
 //! Listening: TCP and the home's unix socket, one router behind both.
 
 use super::{App, router};
-use axum::extract::connect_info::Connected;
-use axum::serve::IncomingStream;
+use crate::wire::problem::Problem;
+use crate::words::limit::{CONNECTIONS_MAX, CONNECTIONS_REFUSED_MAX, REQUEST_HEAD_BYTES_MAX, REQUEST_HEAD_MS_MAX};
+use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::serve::Listener;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit};
+use serde_json::json;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -10,10 +22,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UnixListener, unix};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long requests under way may take when the server goes down; streams end at once.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How long one who is turned away may take to hear it.
+const TURNED_AWAY: Duration = Duration::from_secs(1);
 
 /// Whom a connection comes from.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +39,14 @@ pub enum Peer {
     Socket,
 }
 
-impl Connected<IncomingStream<'_, TcpListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
-        Self::Tcp(*stream.remote_addr())
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
     }
 }
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(_stream: IncomingStream<'_, UnixListener>) -> Self {
+impl From<unix::SocketAddr> for Peer {
+    fn from(_address: unix::SocketAddr) -> Self {
         Self::Socket
     }
 }
@@ -55,29 +71,88 @@ impl Socket {
 }
 
 /// Serves until [`App::shut_down`] is called, then lets requests under way end.
-pub async fn serve(app: Arc<App>, tcp: Option<TcpListener>, socket: Socket) -> io::Result<()> {
-    let down = |app: Arc<App>| async move { app.going_down().await };
-    let make = || router(app.clone()).into_make_service_with_connect_info::<Peer>();
-    let over_socket = axum::serve(socket.listener, make()).with_graceful_shutdown(down(app.clone())).into_future();
+pub async fn serve(app: Arc<App>, tcp: Option<TcpListener>, socket: Socket) {
+    let router = router(app.clone());
+    let over_socket = accept(&app, router.clone(), socket.listener);
     let over_tcp = async {
-        match tcp {
-            Some(tcp) => axum::serve(tcp, make()).with_graceful_shutdown(down(app.clone())).await,
-            None => Ok(()),
+        if let Some(tcp) = tcp {
+            accept(&app, router, tcp).await;
         }
     };
     let drained = async {
         app.going_down().await;
         tokio::time::sleep(DRAIN).await;
     };
-    let outcome = tokio::select! {
-        outcome = async { tokio::try_join!(over_socket, over_tcp) } => outcome.map(|_| ()),
-        () = drained => {
-            tracing::warn!("connections were still open when the server went down");
-            Ok(())
-        }
-    };
+    tokio::select! {
+        ((), ()) = async { tokio::join!(over_socket, over_tcp) } => {}
+        () = drained => tracing::warn!("connections were still open when the server went down"),
+    }
     if let Err(error) = fs::remove_file(&socket.path) {
         tracing::debug!(%error, "the socket's file is gone already");
     }
-    outcome
+}
+
+/// Serves whoever connects, within the places of this listener, until the server goes down; then lets them end.
+async fn accept<L: Listener>(app: &App, router: Router, mut listener: L)
+where
+    Peer: From<L::Addr>,
+{
+    let (places, refusals) = (Arc::new(Semaphore::new(places())), Arc::new(Semaphore::new(CONNECTIONS_REFUSED_MAX)));
+    let connections = GracefulShutdown::new();
+    loop {
+        let (io, address) = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = app.going_down() => break,
+        };
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            tokio::spawn(converse(router.clone(), io, address.into(), connections.watcher(), place));
+        } else if let Ok(place) = refusals.clone().try_acquire_owned() {
+            tokio::spawn(turn_away(io, place));
+        }
+    }
+    connections.shutdown().await;
+}
+
+/// Places of a listener: half of the files that this process may open are left to its work.
+fn places() -> usize {
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    CONNECTIONS_MAX.min(usize::try_from(files / 2).unwrap_or(usize::MAX))
+}
+
+/// Answers the requests of one connection, one after the other. Who does not bring the head of one in time is closed.
+async fn converse<I>(router: Router, io: I, peer: Peer, watcher: Watcher, _place: OwnedSemaphorePermit)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        router.call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(REQUEST_HEAD_MS_MAX))
+        .max_buf_size(REQUEST_HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(io), service);
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "a connection was cut");
+    }
+}
+
+/// Says that there is no place. What was sent meanwhile is taken off, or the answer would be lost with it.
+async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, _place: OwnedSemaphorePermit) {
+    let problem = Problem::new(503, "too_many_connections", "the server has no place for another connection");
+    let body = json!(problem).to_string();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let told = async {
+        io.write_all(answer.as_bytes()).await?;
+        io.shutdown().await?;
+        tokio::io::copy(&mut io, &mut tokio::io::sink()).await
+    };
+    // Whoever does not listen has gone, or goes without an answer.
+    let _ = tokio::time::timeout(TURNED_AWAY, told).await;
 }

@@ -234,6 +234,13 @@ pub const HOST_COMMANDS_MAX: usize = 32;
 /// How long an agent with nothing to do stays loaded.
 pub const LINGER_MS: u64 = 5_000;
 
+/// Connections that one listener serves at once; one more is told to come again (wire, slow clients).
+pub const CONNECTIONS_MAX: usize = SUBSCRIBERS_MAX + 2_048;
+/// Connections beyond that which are told so at once; those beyond these are just closed.
+pub const CONNECTIONS_REFUSED_MAX: usize = 64;
+/// The head of a request, and how long it may take to arrive, or to begin on a connection that was kept.
+pub const REQUEST_HEAD_BYTES_MAX: usize = 64 * 1024;
+pub const REQUEST_HEAD_MS_MAX: u64 = 15_000;
 /// A request body (wire).
 pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// The body of a callback (control-plane seed).

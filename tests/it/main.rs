@@ -74,6 +74,7 @@ mod secret;
 mod shell;
 mod signature;
 mod size;
+mod slow;
 mod store;
 mod story;
 mod stream;
