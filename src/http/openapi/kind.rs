@@ -17,7 +17,7 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("time", r#"{"type": "string", "format": "date-time"}"#, r#""2026-01-01T00:00:00.000Z""#),
     ("path", r#"{"type": "string"}"#, r#""/home/ada/project""#),
     ("hash", r#"{"type": "string", "pattern": "^[0-9a-f]{64}$"}"#, HASH),
-    ("agent", r#"{"type": "string", "minLength": 1, "maxLength": 64}"#, r#""main""#),
+    ("agent", r#"{"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]*$", "maxLength": 64}"#, r#""main""#),
     ("model", r#"{"type": "string"}"#, r#""builtin/runbook""#),
     ("message", r#"{"type": "string", "pattern": "^msg-[1-9][0-9]*$"}"#, r#""msg-1""#),
     ("run", r#"{"type": "string", "pattern": "^run-[1-9][0-9]*$"}"#, r#""run-1""#),
@@ -32,6 +32,8 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("url", r#"{"type": "string", "format": "uri"}"#, r#""https://example.com/callback""#),
     ("workspace", r#"{"type": "string", "pattern": "^(agent_home|ws-[1-9][0-9]*)$"}"#, r#""ws-1""#),
     ("long", r##"{"anyOf": [{"type": "string"}, {"$ref": "#/components/schemas/StoredText"}]}"##, r#""text""#),
+    ("key", r#"{"type": "string", "minLength": 1, "maxLength": 255}"#, r#""a-name-for-this-request""#),
+    ("cursor", r#"{"type": "string", "pattern": "^(open|ended)-[0-9]{1,19}$"}"#, r#""open-7""#),
     ("event", r#"{"type": "string"}"#, r#""main:7""#),
     ("token", r#"{"type": "string"}"#, r#""cb_0123456789abcdef""#),
 ];

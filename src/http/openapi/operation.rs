@@ -55,7 +55,9 @@ const fn stream(path: &'static str, summary: &'static str) -> Operation {
 type Query = &'static [(&'static str, &'static str)];
 
 const LIMIT: Query = &[("limit?", "count")];
-const PAGE: Query = &[("limit?", "count"), ("cursor?", "text")];
+const PAGE: Query = &[("limit?", "count"), ("cursor?", "cursor")];
+/// Lists of agents go on after one of them.
+const AGENTS: Query = &[("limit?", "count"), ("cursor?", "agent")];
 const EVENTS: Query = &[
     ("before_seq?", "count"),
     ("after_seq?", "count"),
@@ -84,10 +86,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     // Agents.
     page("/agents", "[AgentEntry]", "Public agents, by their posture if one is named.").asking(&[
         ("limit?", "count"),
-        ("cursor?", "text"),
+        ("cursor?", "agent"),
         ("posture?", "PostureName"),
     ]),
-    page("/agents/list", "[AgentEntry]", "Public agents."),
+    page("/agents/list", "[AgentEntry]", "Public agents.").asking(AGENTS),
     read("/status", "Summary", "The default agent's summary."),
     read("/state", "State", "The default agent's state."),
     read("/briefs", "[Brief]", "The default agent's newest briefs.").asking(LIMIT),
@@ -120,7 +122,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     page("/agents/{id}/operator-notifications", "[Notice]", "What the agent wanted known, the newest first."),
     read("/agents/{id}/operator-notifications/{rid}", "Notice", "Something that the agent wanted known."),
     // The ledger.
-    page("/ledgers", "[Head]", "Where every ledger ends, those of private agents included."),
+    page("/ledgers", "[Head]", "Where every ledger ends, those of private agents included.").asking(AGENTS),
     read("/agents/{id}/ledger", "Ledger", "Where the ledger ends, and on demand what lies in it.")
         .asking(&[("stats?", "bool")]),
     read("/agents/{id}/ledger/verify", "Verification", "Whether the ledger is whole; damage is an answer here."),
@@ -337,12 +339,18 @@ impl Operation {
             && !self.path.starts_with("/control/runtime/")
     }
 
-    /// The headers that it heeds.
+    /// The header that it heeds, if any.
     pub(super) fn header(&self) -> Option<(&'static str, &'static str)> {
-        match (&self.answer, self.method) {
-            (Answer::Text("text/event-stream", _), _) => Some(("Last-Event-ID?", "count")),
-            (_, "post") if self.path != "/control/runtime/shutdown" => Some(("Idempotency-Key?", "text")),
-            _ => None,
+        if matches!(self.answer, Answer::Text("text/event-stream", _)) {
+            Some(("Last-Event-ID?", "count"))
+        } else if self.method == "post" && !self.records_nothing() {
+            Some(("Idempotency-Key?", "key"))
+        } else {
+            None
         }
+    }
+
+    fn records_nothing(&self) -> bool {
+        self.path.ends_with("/debug-prompt") || self.path.starts_with("/control/runtime/")
     }
 }
