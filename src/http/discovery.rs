@@ -27,11 +27,13 @@ const CAPABILITIES: &[&str] = &[
     "agents.workspace",
     "agents.diagnostics",
     "agents.debug_prompt",
+    "agents.model",
     "models",
     "metrics",
     "callbacks",
     "webhooks",
     "idempotency",
+    "openapi",
 ];
 
 pub(super) fn routes() -> Router<Shared> {
