@@ -1,5 +1,6 @@
 //! `holon agent …`, `holon prompt`, `holon status`.
 
+use super::model::{ModelArgs, model};
 use super::{Failure, Globals, Outcome, print};
 use crate::client::Client;
 use crate::words::id::AgentId;
@@ -49,9 +50,9 @@ impl ListArgs {
 #[derive(Args)]
 pub(super) struct PromptArgs {
     /// What the agent is asked.
-    text: String,
+    pub(super) text: String,
     #[command(flatten)]
-    agent: AgentArg,
+    pub(super) agent: AgentArg,
 }
 
 #[derive(Args)]
@@ -73,6 +74,8 @@ pub(super) enum AgentVerb {
     },
     /// What an agent is doing, and why.
     Status(OneAgent),
+    /// The model that an agent asks: choose one, or see which there are.
+    Model(ModelArgs),
     /// Let the scheduler run an agent.
     Start(OneAgent),
     /// Abort the run, interrupt the commands, keep the queue.
@@ -105,6 +108,7 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
             print::done(globals.json, &record, &format!("{id} is there"))
         }
         AgentVerb::Status(agent) => told(globals, &client, &agent.id(&client).await?).await,
+        AgentVerb::Model(args) => model(globals, args).await,
         AgentVerb::Start(agent) => control(globals, &client, agent, "start").await,
         AgentVerb::Stop(agent) => control(globals, &client, agent, "stop").await,
         AgentVerb::Archive { id } => {

@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod guide;
 mod ledger;
+mod model;
 mod print;
 mod run;
 mod serve;
@@ -76,7 +77,7 @@ enum Verb {
     Transcript(transcript::TranscriptArgs),
     /// The events of an agent.
     Events(events::EventsArgs),
-    /// Agents: list, create, status, start, stop, abort, archive.
+    /// Agents: list, create, status, model, start, stop, abort, archive.
     #[command(subcommand)]
     Agent(agent::AgentVerb),
     /// Work items: list, show, create, update, pick, complete.
@@ -100,6 +101,9 @@ enum Verb {
     /// Ledgers: verify, stats, head, prompt.
     #[command(subcommand)]
     Ledger(ledger::LedgerVerb),
+    /// What an agent would do: prompt.
+    #[command(subcommand)]
+    Debug(model::DebugVerb),
     /// The configuration: show, path.
     #[command(subcommand)]
     Config(config::ConfigVerb),
@@ -240,6 +244,7 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Trigger(verb) => waiting::trigger(globals, verb).await,
         Verb::Workspace(verb) => workspace::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
+        Verb::Debug(verb) => model::debug(globals, verb).await,
         Verb::Config(verb) => config::dispatch(globals, verb),
         Verb::Doctor(args) => doctor::doctor(globals, args).await,
         Verb::Completions(args) => guide::completions(globals, args),

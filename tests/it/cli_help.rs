@@ -21,6 +21,10 @@ const STORY: &[&str] = &[
     "agent list",
     "agent create other",
     "agent status other",
+    "agent model",
+    "agent model builtin/runbook --agent other",
+    "agent model nobody/x --agent other",
+    "agent model --clear --agent other",
     "agent abort other",
     "agent archive other",
     "agent start other",
@@ -59,6 +63,7 @@ const STORY: &[&str] = &[
     "ledger stats",
     "ledger head",
     "ledger prompt run-9",
+    "debug prompt --agent other hello",
     "events --limit 4",
     "agent stop",
     "prompt hello",
@@ -70,7 +75,10 @@ fn below(home: &Home, words: &[&str]) -> Vec<String> {
     let said = say(home, &[words, &["--help"]].concat());
     let Some((_, listed)) = said.data().split_once("\nCommands:\n") else { return Vec::new() };
     let listed = listed.split("\n\n").next().unwrap_or_default();
-    listed.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    // What a line goes on with stands further in.
+    let verb =
+        |line: &str| line.strip_prefix("  ")?.split(' ').next().filter(|verb| !verb.is_empty()).map(str::to_owned);
+    listed.lines().filter_map(verb).collect()
 }
 
 /// Every verb, by the words that lead to it.
@@ -150,6 +158,7 @@ fn steady(home: &Home, said: &Said) -> String {
         (r"\b[0-9a-f]{64}\b", "HASH"),
         (r"127\.0\.0\.1:\d+", "ADDRESS"),
         (r"cb_\w+", "TOKEN"),
+        (" {30,}", "  "),
         // Texts name paths, and so are as long as these.
         (r"(?m)^(\w[\w ]*?) +\d+ +\d+$", "$1 N N"),
     ] {
@@ -215,12 +224,13 @@ fn every_verb_of_one_agent_says_when_there_is_no_such_agent() {
     std::fs::create_dir(home.workspace().join("part")).expect("a folder");
     let _daemon = home.serve();
     let mut asked = 0;
-    for line in asking() {
-        let verb: Vec<&str> = words(line).into_iter().take(if line.starts_with("agent ") { 2 } else { 1 }).collect();
+    for line in asking().map(|line| line.replace(" --agent other", "")) {
+        let verb: Vec<&str> = words(&line).into_iter().take(if line.starts_with("agent ") { 2 } else { 1 }).collect();
         let arguments = match verb[..] {
             ["agent", "list" | "create"] => continue,
+            ["agent", "model"] => vec!["agent", "model", "builtin/runbook", "--agent", "nobody"],
             ["agent", verb] => vec!["agent", verb, "nobody"],
-            _ => [words(line), vec!["--agent", "nobody"]].concat(),
+            _ => [words(&line), vec!["--agent", "nobody"]].concat(),
         };
         say(&home, &arguments).refused(1, &["there is no such agent", "agents"]);
         asked += 1;
