@@ -76,6 +76,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("ledger_unavailable", 503, "nothing was recorded; try again"),
     ("not_ready", 503, "the server has only begun"),
     ("shutting_down", 503, "the server ends; try again when it is back"),
+    ("too_many_connections", 503, "as many connections are open as there may be"),
     ("too_many_streams", 503, "as many streams are open as there may be"),
 ];
 
