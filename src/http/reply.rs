@@ -99,7 +99,8 @@ impl IntoResponse for Failure {
             let seconds = problem.more.get("retry_after").and_then(Value::as_u64);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds.unwrap_or(RETRY_AFTER_SECONDS)));
         }
-        if status == StatusCode::UNAUTHORIZED {
+        // What must be signed is let in by no token.
+        if status == StatusCode::UNAUTHORIZED && problem.code != Rejection::Unsigned.code() {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

@@ -119,6 +119,7 @@ async fn a_webhook_is_signed_with_the_secret_or_refused() {
         post(&ask, &[], "no JSON".into()).await,
     ] {
         let problem = told.refused(401, "invalid_signature");
+        assert_eq!(told.header("www-authenticate"), "", "no token would let it in");
         assert!(problem["hint"].as_str().is_some_and(|hint| hint.contains("secret")), "{problem}");
     }
     let signed = standard(SECRET, "msg_4");
