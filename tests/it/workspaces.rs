@@ -2,6 +2,7 @@
 
 use crate::ask::Ask;
 use crate::daemon::Home;
+use holon::client::StreamedEvent;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -70,4 +71,22 @@ async fn worktrees_are_summed_up_for_people_and_programs() {
     assert_eq!(kept["changed_files"], json!([{"path": "new.txt", "status": "untracked"}]));
     assert!(told["summary"].as_str().unwrap().contains("1 files changed"), "{told}");
     assert_eq!(told["worktrees"].as_array().map(Vec::len), Some(1), "{told}");
+}
+
+#[tokio::test]
+async fn a_repository_without_a_commit_has_no_worktrees_and_it_is_said_why() {
+    let home = Home::new();
+    git(&home.workspace(), &["init"]);
+    let daemon = home.serve();
+    daemon.prompt("main", "spawn in a worktree: write").await;
+    let refused = |event: &StreamedEvent| !event.data["payload"]["entry"]["tool_result"]["result"]["refused"].is_null();
+    let told =
+        daemon.wait("main", 0, refused).await.data["payload"]["entry"]["tool_result"]["result"]["refused"].take();
+    let expected = json!({
+        "kind": "invalid_tool_input",
+        "field": "workspace_mode",
+        "message": "a worktree cannot be made here: the repository has no commit yet",
+        "hint": "commit something first, or choose the workspace_mode inherit",
+    });
+    assert_eq!(told, expected);
 }

@@ -17,10 +17,19 @@ const BRANCHES_TRIED: u32 = 9;
 pub(super) enum GitError {
     #[error("git cannot be run: {0}")]
     Run(#[from] std::io::Error),
+    #[error("the repository has no commit yet")]
+    NoCommit,
     #[error("git {command} took too long")]
     Timeout { command: String },
     #[error("git {command}: {message}")]
     Failed { command: String, message: String },
+}
+
+impl GitError {
+    /// What to do about it, where there is something.
+    pub(super) fn hint(&self) -> Option<&'static str> {
+        matches!(self, Self::NoCommit).then_some("commit something first, or choose the workspace_mode inherit")
+    }
 }
 
 /// What was found in a worktree.
@@ -46,7 +55,7 @@ pub(super) async fn create(root: &Path, folder: &Path, name: &str) -> Result<Wor
         let branch = line(folder, &["rev-parse", "--abbrev-ref", "HEAD"]).await?;
         return Ok(at(branch, line(folder, &["rev-parse", "HEAD"]).await?));
     }
-    let base = line(root, &["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+    let base = head(root).await?;
     let path = folder.to_string_lossy().into_owned();
     let mut failed = None;
     for number in 1..=BRANCHES_TRIED {
@@ -57,6 +66,12 @@ pub(super) async fn create(root: &Path, folder: &Path, name: &str) -> Result<Wor
         }
     }
     Err(failed.unwrap_or_else(|| GitError::Timeout { command: "worktree add".into() }))
+}
+
+/// The commit that `root` has checked out.
+async fn head(root: &Path) -> Result<String, GitError> {
+    let commit = line(root, &["rev-parse", "--verify", "HEAD^{commit}"]).await;
+    commit.map_err(|error| if matches!(error, GitError::Failed { .. }) { GitError::NoCommit } else { error })
 }
 
 /// Whether the worktree at `folder` was made to its end: git keeps it locked until then.

@@ -7,14 +7,15 @@ use crate::context::fork;
 use crate::decide::birth::{NewChild, child_id};
 use crate::decide::call::CallEnd;
 use crate::events::agent::Preset;
-use crate::events::call::{CallResult, ContextMode, SpawnRequest};
+use crate::events::call::{CallError, CallResult, ContextMode, SpawnRequest};
 use crate::events::task::WorkspaceMode;
 use crate::events::workspace::Worktree;
 use crate::fold::AgentState;
 use crate::runtime::handle::Handle;
 use crate::runtime::host::Shared;
-use crate::words::content::{Blob, Content};
+use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::AgentId;
+use crate::words::limit::EXCERPT_BYTES_MAX;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ fn check_id(shared: &Shared, request: &SpawnRequest) -> Result<(), CallEnd> {
 
 /// The end of a birth under an id that somebody else has.
 pub(in crate::runtime) fn taken(id: &AgentId) -> CallEnd {
-    invalid("agent_exists", "agent_id", &format!("there is an agent {id} already"))
+    invalid("agent_exists", "agent_id", &format!("there is an agent {id} already"), None)
 }
 
 type Workplace = (Option<String>, Option<Worktree>);
@@ -63,20 +64,20 @@ async fn workplace(shared: &Shared, state: &AgentState, request: &SpawnRequest) 
 }
 
 fn root(field: &str, path: &Path) -> Result<Workplace, CallEnd> {
-    let root = resolve(path).map_err(|reason| invalid("invalid_tool_input", field, &reason))?;
+    let root = resolve(path).map_err(|reason| invalid("invalid_tool_input", field, &reason, None))?;
     Ok((Some(root.to_string_lossy().into_owned()), None))
 }
 
 /// A worktree of the repository that the parent works in, named after the child. An attempt that died left one that is
 /// found again.
 async fn worktree(shared: &Shared, state: &AgentState, parent: &Path) -> Result<Workplace, CallEnd> {
-    let fault = |reason: &str| invalid("invalid_tool_input", "workspace_mode", reason);
-    let child = child_id(state).ok_or_else(|| fault("the child's id would be too long"))?;
+    let fault = |reason: &str, hint| invalid("invalid_tool_input", "workspace_mode", reason, hint);
+    let child = child_id(state).ok_or_else(|| fault("the child's id would be too long", None))?;
     let folders = shared.agents_folder.parent().unwrap_or(&shared.agents_folder).join("worktrees");
-    std::fs::create_dir_all(&folders).map_err(|error| fault(&error.to_string()))?;
+    std::fs::create_dir_all(&folders).map_err(|error| fault(&error.to_string(), None))?;
     let folder = folders.join(child.as_str());
     let made = git::create(parent, &folder, child.as_str()).await;
-    let worktree = made.map_err(|error| fault(&format!("a worktree cannot be made here: {error}")))?;
+    let worktree = made.map_err(|error| fault(&format!("a worktree cannot be made here: {error}"), error.hint()))?;
     Ok((Some(worktree.root.clone()), Some(worktree)))
 }
 
@@ -100,11 +101,8 @@ async fn inherited(
     Ok((Some(view), blob.into_iter().collect()))
 }
 
-fn invalid(kind: &str, field: &str, message: &str) -> CallEnd {
-    let message = crate::words::content::excerpt(message, crate::words::limit::EXCERPT_BYTES_MAX);
-    let CallEnd::Result(CallResult::Refused(mut error)) = refused(kind, message) else {
-        unreachable!("a refusal is one")
-    };
-    error.field = Some(field.to_owned());
-    CallEnd::Result(CallResult::Refused(error))
+fn invalid(kind: &str, field: &str, message: &str, hint: Option<&str>) -> CallEnd {
+    let (kind, field) = (kind.to_owned(), Some(field.to_owned()));
+    let message = excerpt(message, EXCERPT_BYTES_MAX).to_owned();
+    CallEnd::Result(CallResult::Refused(CallError { kind, field, message, hint: hint.map(str::to_owned) }))
 }
