@@ -60,6 +60,8 @@ pub(super) enum ConfigError {
     NoHome,
     #[error("{path}: {reason}")]
     File { path: PathBuf, reason: String },
+    #[error("--token and --token-file cannot be used together")]
+    TwoTokens,
     #[error("the default agent {id:?}: {reason}")]
     Agent { id: String, reason: String },
     #[error(transparent)]
@@ -71,6 +73,7 @@ impl ConfigError {
         match self {
             Self::NoHome => "set HOLON_HOME, or use --home DIR",
             Self::File { .. } => "mend the file, or remove it to use the defaults",
+            Self::TwoTokens => "leave one of them out",
             Self::Agent { .. } => "choose a plain name such as main",
             Self::Providers(_) => "mend the providers in config.toml",
         }
@@ -119,20 +122,25 @@ impl Config {
         path.canonicalize().map_err(fault)
     }
 
-    pub(super) fn control_token(
-        &self,
-        flag: Option<&str>,
-        flag_file: Option<&Path>,
-    ) -> Result<Option<String>, ConfigError> {
-        let given = match (flag, flag_file) {
-            (Some(token), _) => Some(token.to_owned()),
-            (None, Some(path)) => {
-                let fault = |error: std::io::Error| ConfigError::File { path: path.into(), reason: error.to_string() };
-                Some(std::fs::read_to_string(path).map_err(fault)?)
+    /// The control token of whoever calls, and who says it: a flag, a variable, the file. A token is heard before a file
+    /// that holds one.
+    pub(super) fn control_token(&self, globals: &Globals) -> Result<Option<(String, String)>, ConfigError> {
+        let (token, path) = (globals.token.as_deref(), globals.token_file.as_deref());
+        let token = token.filter(|token| !token.is_empty());
+        let token = token.zip(given("HOLON_CONTROL_TOKEN", token));
+        let path = path.zip(given("HOLON_TOKEN_FILE", path.map(Path::to_string_lossy).as_deref()));
+        let (text, from) = match (token, path) {
+            (Some((_, from)), Some((_, path_from))) if from == FLAG && path_from == FLAG => {
+                return Err(ConfigError::TwoTokens);
             }
-            (None, None) => self.file.control_token.as_ref().map(|token| token.expose_secret().to_owned()),
+            (token, Some((path, from))) if token.is_none() || from == FLAG => (token_in(path)?, from),
+            (Some((token, from)), _) => (token.to_owned(), from),
+            (None, _) => match &self.file.control_token {
+                Some(token) => (token.expose_secret().to_owned(), FILE.to_owned()),
+                None => return Ok(None),
+            },
         };
-        Ok(given.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()))
+        Ok(Some((text.trim().to_owned(), from)).filter(|(text, _)| !text.is_empty()))
     }
 
     pub(super) fn command_environment(&self) -> Vec<String> {
@@ -203,12 +211,8 @@ impl Config {
     }
 
     fn token(&self, globals: &Globals) -> Result<Value, ConfigError> {
-        let token = self.control_token(globals.token.as_deref(), globals.token_file.as_deref())?;
-        let file = globals.token_file.as_deref().map(Path::to_string_lossy);
-        let from =
-            given("HOLON_CONTROL_TOKEN", globals.token.as_deref()).or(given("HOLON_TOKEN_FILE", file.as_deref()));
-        let from = from.or(by_file(self.file.control_token.is_some()));
-        Ok(setting("control_token", is_set(token.is_some()), from))
+        let token = self.control_token(globals)?;
+        Ok(setting("control_token", is_set(token.is_some()), token.map(|(_, from)| from)))
     }
 
     /// What is configured of a provider.
@@ -230,6 +234,11 @@ impl Config {
         }
         told
     }
+}
+
+fn token_in(path: &Path) -> Result<String, ConfigError> {
+    let fault = |error: std::io::Error| ConfigError::File { path: path.into(), reason: error.to_string() };
+    std::fs::read_to_string(path).map_err(fault)
 }
 
 fn setting(name: &str, value: impl serde::Serialize, from: Option<String>) -> Value {

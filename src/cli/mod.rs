@@ -53,7 +53,7 @@ struct Globals {
     /// The control token of the server.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_CONTROL_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
-    /// A file that holds the control token.
+    /// A file that holds the control token. Not together with --token; before HOLON_CONTROL_TOKEN.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Print JSON.
@@ -205,7 +205,7 @@ impl Globals {
     }
 
     fn control_token(&self, config: &Config) -> Result<Option<String>, Failure> {
-        Ok(config.control_token(self.token.as_deref(), self.token_file.as_deref())?)
+        Ok(config.control_token(self)?.map(|(token, _)| token))
     }
 }
 

@@ -324,6 +324,37 @@ fn a_wrong_token_is_a_refusal_that_says_what_to_do() {
 }
 
 #[test]
+fn a_token_comes_by_flag_else_environment_and_by_one_flag_only() {
+    let right = Home::new().environment("HOLON_CONTROL_TOKEN", "right");
+    let daemon = right.serve();
+    let file = |home: &Home, token: &str| {
+        let path = home.workspace().join(token);
+        std::fs::write(&path, token).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let wrong = Home::new().environment("HOLON_CONTROL_TOKEN", "wrong");
+    let wrong_file = Home::new();
+    let named = file(&wrong_file, "wrong");
+    let wrong_file = wrong_file.environment("HOLON_TOKEN_FILE", &named);
+    let ask = |home: &Home, flags: &[&str]| say(home, &[&["--server", &daemon.url, "status"], flags].concat());
+    let path = file(&right, "right");
+    for home in [&wrong, &wrong_file] {
+        ask(home, &[]).refused(1, &["token is missing or wrong"]);
+        for flags in [["--token-file", &path], ["--token", "right"]] {
+            assert_eq!(ask(home, &flags).code, Some(0), "{flags:?}");
+        }
+        ask(home, &["--token", "right", "--token-file", &path]).refused(2, &["--token and --token-file"]);
+    }
+    let both = right.environment("HOLON_TOKEN_FILE", &named);
+    assert_eq!(ask(&both, &[]).code, Some(0), "a variable that holds the token is heard first");
+    let shown = say(&both, &["config", "show", "--token-file", &path]);
+    assert!(
+        shown.data().lines().any(|line| line.starts_with("control_token ") && line.ends_with(" flag")),
+        "{shown:?}"
+    );
+}
+
+#[test]
 fn a_mistake_in_the_command_line_is_told_before_anything_is_asked() {
     let home = Home::new();
     for arguments in [
