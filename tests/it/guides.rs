@@ -42,6 +42,11 @@ fn an_agent_that_the_outside_wakes() {
 }
 
 #[test]
+fn an_agent_that_reaches_its_operator() {
+    follow("transports");
+}
+
+#[test]
 fn a_crash() {
     follow("crash");
 }
