@@ -34,6 +34,7 @@ pub struct ListRow {
     pub current_run: Option<RunId>,
     pub has_weak_external_wait: bool,
     pub timers_pending: u64,
+    pub deliveries_owed: u64,
     pub model: Option<String>,
 }
 
@@ -72,6 +73,7 @@ fn list_row(state: &AgentState) -> ListRow {
         current_run: state.turns.current.as_ref().map(|turn| turn.run),
         has_weak_external_wait: posture.has_weak_external_wait,
         timers_pending: posture.timers_pending as u64,
+        deliveries_owed: state.bindings.open.values().map(|binding| binding.owed.len() as u64).sum(),
         model: state.agent.model.clone(),
     }
 }

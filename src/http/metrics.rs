@@ -27,7 +27,9 @@ async fn metrics(State(app): State<Shared>, _: Query<Nothing>) -> Result<Respons
     let occupancy = app.handle.occupancy();
     page.gauge("holon_loops_awake", "Agents that are loaded.", occupancy.agents_awake);
     page.gauge("holon_agents_quarantined", "Agents that are set apart.", app.handle.quarantined().len());
-    page.gauge("holon_subscribers", "Event streams that are open.", app.frames.subscribers());
+    let (open, behind) = app.frames.subscribers();
+    page.gauge("holon_subscribers", "Event streams that are open.", open);
+    page.gauge("holon_subscribers_behind", "Event streams that have not yet sent all there is.", behind);
     let effects = [("turn", occupancy.turns), ("model_call", occupancy.model_calls), ("command", occupancy.commands)];
     page.head("holon_effects", "gauge", "Effects that run, and that wait for a place.");
     for (kind, (running, waiting)) in effects {
@@ -43,6 +45,7 @@ struct Sums {
     postures: BTreeMap<&'static str, u64>,
     messages_waiting: u64,
     tasks_open: u64,
+    deliveries_owed: u64,
     /// Agents whose row cannot be read.
     unreadable: u64,
 }
@@ -62,6 +65,7 @@ async fn agents(app: &Shared) -> Result<Sums, Failure> {
             *sums.postures.entry(row.posture.name()).or_default() += 1;
             sums.messages_waiting += row.messages_waiting;
             sums.tasks_open += row.tasks_open;
+            sums.deliveries_owed += row.deliveries_owed;
         }
     }
 }
@@ -72,16 +76,16 @@ struct Page(String);
 
 impl Page {
     fn appends(&mut self, counts: &Counts) {
-        self.counter("holon_commits_total", "Appends that became durable.", counts.commits);
-        self.counter("holon_commit_failures_total", "Appends that did not.", counts.failures);
+        self.counter("holon_commits_total", "Transactions, each of as many appends as waited.", counts.commits);
+        self.counter("holon_append_failures_total", "Appends that did not become durable.", counts.failures);
         self.counter("holon_events_total", "Events that became durable.", counts.events);
         self.head("holon_append_seconds", "histogram", "Time until an append was durable.");
         for (bound, count) in APPEND_BUCKETS_US.iter().zip(counts.buckets) {
             self.line(&format!("holon_append_seconds_bucket{{le=\"{}\"}}", seconds(*bound)), count);
         }
-        self.line("holon_append_seconds_bucket{le=\"+Inf\"}", counts.commits);
+        self.line("holon_append_seconds_bucket{le=\"+Inf\"}", counts.appends);
         self.line("holon_append_seconds_sum", seconds(counts.append_us));
-        self.line("holon_append_seconds_count", counts.commits);
+        self.line("holon_append_seconds_count", counts.appends);
     }
 
     fn agents(&mut self, sums: &Sums) {
@@ -91,6 +95,7 @@ impl Page {
         }
         self.gauge("holon_queue_depth", "Messages that wait, of all agents.", sums.messages_waiting);
         self.gauge("holon_tasks_open", "Tasks that have not ended, of all agents.", sums.tasks_open);
+        self.gauge("holon_deliveries_owed", "Deliveries that operators' transports are owed.", sums.deliveries_owed);
         self.gauge("holon_agents_unreadable", "Agents whose list entry cannot be read.", sums.unreadable);
     }
 

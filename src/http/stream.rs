@@ -32,7 +32,14 @@ const OPENING: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 #[derive(Default)]
 pub(super) struct Frames {
     rings: Mutex<HashMap<(Subject, Projection), Arc<Ring>>>,
-    subscribers: Arc<AtomicUsize>,
+    subscribers: Arc<Subscribers>,
+}
+
+/// How many streams are open, and how many of them have events to send that they have not.
+#[derive(Default)]
+struct Subscribers {
+    open: AtomicUsize,
+    behind: AtomicUsize,
 }
 
 /// What is followed.
@@ -70,31 +77,47 @@ pub(super) struct Stream {
     /// Events still to be sent; none for an endless stream.
     left: Option<u64>,
     opened: bool,
-    _subscription: Subscription,
+    subscription: Subscription,
 }
 
 /// One of the places for subscribers.
-struct Subscription(Arc<AtomicUsize>);
+struct Subscription {
+    all: Arc<Subscribers>,
+    is_behind: bool,
+}
+
+impl Subscription {
+    fn is_behind(&mut self, is_behind: bool) {
+        match (self.is_behind, is_behind) {
+            (false, true) => drop(self.all.behind.fetch_add(1, Ordering::Relaxed)),
+            (true, false) => drop(self.all.behind.fetch_sub(1, Ordering::Relaxed)),
+            (true, true) | (false, false) => {}
+        }
+        self.is_behind = is_behind;
+    }
+}
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.is_behind(false);
+        self.all.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Frames {
     fn subscribe(&self) -> Result<Subscription, Failure> {
-        if self.subscribers.fetch_add(1, Ordering::Relaxed) >= SUBSCRIBERS_MAX {
-            self.subscribers.fetch_sub(1, Ordering::Relaxed);
+        if self.subscribers.open.fetch_add(1, Ordering::Relaxed) >= SUBSCRIBERS_MAX {
+            self.subscribers.open.fetch_sub(1, Ordering::Relaxed);
             let detail = "too many streams are open";
             return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail));
         }
-        Ok(Subscription(self.subscribers.clone()))
+        Ok(Subscription { all: self.subscribers.clone(), is_behind: false })
     }
 
-    /// Streams that are open.
-    pub(super) fn subscribers(&self) -> usize {
-        self.subscribers.load(Ordering::Relaxed)
+    /// Streams that are open, and those among them that have not yet sent all there is.
+    pub(super) fn subscribers(&self) -> (usize, usize) {
+        let read = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        (read(&self.subscribers.open), read(&self.subscribers.behind))
     }
 
     fn ring(&self, subject: &Subject, projection: Projection) -> Arc<Ring> {
@@ -127,7 +150,7 @@ impl Stream {
             at: after,
             left: limit,
             opened: false,
-            _subscription: subscription,
+            subscription,
         })
     }
 
@@ -148,7 +171,10 @@ impl Stream {
             if self.left == Some(0) || self.app.is_going_down() {
                 return None;
             }
-            match self.read().await {
+            let read = self.read().await;
+            // Until its client has taken these, and there is nothing more.
+            self.subscription.is_behind(matches!(read, Ok(Some(_))));
+            match read {
                 Ok(Some(frames)) => return Some(frames),
                 Ok(None) => {}
                 Err(failure) => {
@@ -284,4 +310,22 @@ impl Chunk {
 
 fn frame(frames: &mut Vec<u8>, cursor: u64, agent: &AgentId, event: &LinkedEvent, projection: Projection) {
     write_frame(frames, cursor, agent, &event.envelope, event.previous, event.hash, projection);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subscription_counts_as_behind_once_and_not_beyond_its_end() {
+        let frames = Frames::default();
+        let (mut one, other) = (frames.subscribe().ok().unwrap(), frames.subscribe().ok().unwrap());
+        one.is_behind(true);
+        one.is_behind(true);
+        assert_eq!(frames.subscribers(), (2, 1));
+        drop(other);
+        assert_eq!(frames.subscribers(), (1, 1));
+        drop(one);
+        assert_eq!(frames.subscribers(), (0, 0));
+    }
 }

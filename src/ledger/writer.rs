@@ -4,6 +4,7 @@ use super::{Append, AppendError, Store, StoreError};
 use crate::words::limit::{APPENDS_PER_COMMIT_MAX, COMMIT_BYTES_MAX};
 use futures::channel::oneshot;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -11,6 +12,7 @@ use std::thread::JoinHandle;
 #[derive(Clone)]
 pub struct Writer {
     jobs: Sender<Mail>,
+    commits: Arc<AtomicU64>,
 }
 
 enum Mail {
@@ -33,9 +35,16 @@ impl Writer {
     /// Starts the thread. It ends when it is told to, or when the last [`Writer`] is gone.
     pub fn start(store: Arc<dyn Store>) -> std::io::Result<(Self, WriterThread)> {
         let (jobs, waiting) = channel();
+        let commits = Arc::new(AtomicU64::new(0));
+        let counted = commits.clone();
         let thread = std::thread::Builder::new().name("ledger-writer".into());
-        let thread = thread.spawn(move || write(&*store, &waiting))?;
-        Ok((Self { jobs }, WriterThread { thread }))
+        let thread = thread.spawn(move || write(&*store, &waiting, &counted))?;
+        Ok((Self { jobs, commits }, WriterThread { thread }))
+    }
+
+    /// Transactions so far.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Resolves when the append is durable, or has failed.
@@ -62,7 +71,7 @@ impl WriterThread {
     }
 }
 
-fn write(store: &dyn Store, waiting: &Receiver<Mail>) {
+fn write(store: &dyn Store, waiting: &Receiver<Mail>, commits: &AtomicU64) {
     let mut is_last = false;
     while !is_last && let Ok(Mail::Append(first)) = waiting.recv() {
         let mut bytes = first.append.bytes();
@@ -78,6 +87,7 @@ fn write(store: &dyn Store, waiting: &Receiver<Mail>) {
             }
         }
         commit(store, jobs);
+        commits.fetch_add(1, Ordering::Relaxed);
     }
     store.close();
 }

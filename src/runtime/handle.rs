@@ -369,7 +369,7 @@ impl Handle {
 
     /// What was counted since the start.
     pub fn counts(&self) -> Counts {
-        self.shared.meter.counts()
+        self.shared.meter.counts(self.shared.writer.commits())
     }
 
     /// The models that are known by name, and whether each can be asked.

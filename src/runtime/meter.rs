@@ -8,7 +8,7 @@ pub const APPEND_BUCKETS_US: [u64; 10] = [250, 500, 1_000, 2_500, 5_000, 10_000,
 /// Counters since the host started.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    commits: AtomicU64,
+    appends: AtomicU64,
     failures: AtomicU64,
     events: AtomicU64,
     append_us: AtomicU64,
@@ -18,7 +18,9 @@ pub(super) struct Meter {
 /// The counters at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
+    /// Transactions, each of as many appends as waited.
     pub commits: u64,
+    pub appends: u64,
     pub failures: u64,
     pub events: u64,
     /// Time that appends took, together.
@@ -30,7 +32,7 @@ pub struct Counts {
 impl Meter {
     /// An append of `events` events was durable after `us`.
     pub(super) fn appended(&self, events: usize, us: u64) {
-        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.appends.fetch_add(1, Ordering::Relaxed);
         self.events.fetch_add(events as u64, Ordering::Relaxed);
         self.append_us.fetch_add(us, Ordering::Relaxed);
         for (bound, bucket) in APPEND_BUCKETS_US.iter().zip(&self.buckets) {
@@ -42,10 +44,12 @@ impl Meter {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    /// `commits`: as the writer counts them.
+    pub(super) fn counts(&self, commits: u64) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
-            commits: read(&self.commits),
+            commits,
+            appends: read(&self.appends),
             failures: read(&self.failures),
             events: read(&self.events),
             append_us: read(&self.append_us),

@@ -55,9 +55,11 @@ async fn appends_queues_postures_and_effects_are_counted() {
     assert!(after["holon_events_total"] <= heads as f64, "nothing is counted twice");
     let commits = after["holon_commits_total"];
     assert!(commits > before["holon_commits_total"] && commits <= after["holon_events_total"]);
+    assert!(commits <= after["holon_append_seconds_count"], "a transaction holds an append or more");
     assert_eq!(after["holon_append_seconds_bucket{le=\"+Inf\"}"], after["holon_append_seconds_count"]);
+    assert_eq!(after["holon_subscribers_behind"], 0.0);
     assert!(after["holon_append_seconds_sum"] > 0.0);
-    assert_eq!(after["holon_commit_failures_total"], 0.0);
+    assert_eq!(after["holon_append_failures_total"], 0.0);
     let names = |series: &BTreeMap<String, f64>| series.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&before), names(&after), "no agent and no event brings a series of its own");
 }

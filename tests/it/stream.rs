@@ -232,6 +232,7 @@ async fn a_reader_that_never_reads_costs_no_memory_that_grows() {
     follow(&daemon.client, &format!("{RAW}&after_seq=0"), 4_001).await;
     let grown = resident(&daemon).saturating_sub(before);
     assert!(grown < 16 * 1024, "{grown} KiB more beside 50 readers that do not read");
+    assert!(Ask::new(&daemon).get("/metrics").await.text.contains("\nholon_subscribers 50\n"));
     drop(stalled);
 }
 

@@ -1,5 +1,6 @@
 //! Operator bindings over the wire: a real daemon, and a transport that fails, hangs, is away and comes back.
 
+use crate::ask::Ask;
 use crate::daemon::{Daemon, Home, of_kind};
 use crate::model_server::{ModelServer, Received, Reply};
 use serde_json::{Value, json};
@@ -152,6 +153,7 @@ async fn a_transport_that_keeps_failing_is_reported_through_another() {
     assert!(told.contains("phone") && told.contains("HTTP 500"), "{told}");
     let shown = daemon.get("/agents/main/operator-bindings/opbind-1").await;
     assert_eq!((&shown["status"], &shown["owed_count"]), (&json!("failing"), &json!(2)));
+    assert!(Ask::new(&daemon).get("/metrics").await.text.contains("\nholon_deliveries_owed 2\n"));
     let revoked = daemon.post("/control/agents/main/operator-bindings/phone/revoke", json!({})).await;
     assert_eq!(revoked["status"], "revoked");
     let secrets = std::fs::read_to_string(home.path().join("secrets.json")).expect("the secrets");
