@@ -1,6 +1,7 @@
 //! `holon agent …`, `holon prompt`, `holon status`.
 
 use super::model::{ModelArgs, model};
+use super::webhook::{SecretArgs, secret};
 use super::{Failure, Globals, Outcome, print};
 use crate::client::Client;
 use crate::words::id::AgentId;
@@ -76,6 +77,8 @@ pub(super) enum AgentVerb {
     Status(OneAgent),
     /// The model that an agent asks: choose one, or see which there are.
     Model(ModelArgs),
+    /// What webhooks must be signed with.
+    WebhookSecret(SecretArgs),
     /// Let the scheduler run an agent.
     Start(OneAgent),
     /// Abort the run, interrupt the commands, keep the queue.
@@ -109,6 +112,7 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
         }
         AgentVerb::Status(agent) => told(globals, &client, &agent.id(&client).await?).await,
         AgentVerb::Model(args) => model(globals, args).await,
+        AgentVerb::WebhookSecret(args) => secret(globals, args).await,
         AgentVerb::Start(agent) => control(globals, &client, agent, "start").await,
         AgentVerb::Stop(agent) => control(globals, &client, agent, "stop").await,
         AgentVerb::Archive { id } => {

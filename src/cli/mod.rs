@@ -4,6 +4,7 @@
 //! `serve` and `run` start the runtime.
 
 mod agent;
+mod binding;
 mod config;
 mod doctor;
 mod events;
@@ -16,6 +17,7 @@ mod serve;
 mod task;
 mod transcript;
 mod waiting;
+mod webhook;
 mod work;
 mod workspace;
 
@@ -77,13 +79,13 @@ enum Verb {
     Transcript(transcript::TranscriptArgs),
     /// The events of an agent.
     Events(events::EventsArgs),
-    /// Agents: list, create, status, model, start, stop, abort, archive.
+    /// Agents: list, create, status, model, start, stop, abort, archive, webhook-secret.
     #[command(subcommand)]
     Agent(agent::AgentVerb),
     /// Work items: list, show, create, update, pick, complete.
     #[command(subcommand)]
     Work(work::WorkVerb),
-    /// Tasks: list, show, output, input, stop.
+    /// Tasks: list, show, create, output, input, stop.
     #[command(subcommand)]
     Task(task::TaskVerb),
     /// Timers: list, show, create, cancel.
@@ -95,6 +97,11 @@ enum Verb {
     /// URLs by which the outside reaches an agent: list, show, create, revoke.
     #[command(subcommand)]
     Trigger(waiting::TriggerVerb),
+    /// Transports by which an agent reaches its operator: list, show, revoke.
+    #[command(subcommand)]
+    Binding(binding::BindingVerb),
+    /// What an agent wanted its operator to know, the newest first.
+    Notices(agent::ListArgs),
     /// Where an agent works: list, attach, exit, detach.
     #[command(subcommand)]
     Workspace(workspace::WorkspaceVerb),
@@ -242,6 +249,8 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Timer(verb) => waiting::timer(globals, verb).await,
         Verb::Wait(verb) => waiting::wait(globals, verb).await,
         Verb::Trigger(verb) => waiting::trigger(globals, verb).await,
+        Verb::Binding(verb) => binding::dispatch(globals, verb).await,
+        Verb::Notices(args) => binding::notices(globals, args).await,
         Verb::Workspace(verb) => workspace::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
         Verb::Debug(verb) => model::debug(globals, verb).await,

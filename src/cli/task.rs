@@ -15,6 +15,8 @@ pub(super) enum TaskVerb {
     List(ListArgs),
     /// One task in full.
     Show(OneTask),
+    /// Have a command run, as the agent itself could.
+    Create(CreateArgs),
     /// What a task has written.
     Output {
         #[command(flatten)]
@@ -38,6 +40,23 @@ pub(super) enum TaskVerb {
 }
 
 #[derive(Args)]
+pub(super) struct CreateArgs {
+    /// What the command is for.
+    summary: String,
+    /// A command line, or a program and its arguments; -- goes before what begins with a dash.
+    #[arg(required = true)]
+    cmd: Vec<String>,
+    /// The folder to run it in, from where the agent works.
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<String>,
+    /// Let it be given input while it runs.
+    #[arg(long)]
+    accepts_input: bool,
+    #[command(flatten)]
+    agent: AgentArg,
+}
+
+#[derive(Args)]
 pub(super) struct OneTask {
     /// Such as task-3.
     id: TaskId,
@@ -53,6 +72,7 @@ pub(super) async fn dispatch(globals: &Globals, verb: &TaskVerb) -> Outcome {
             let id = task.agent.id(&client).await?;
             print::record(globals.json, &client.get(&format!("/agents/{id}/tasks/{}", task.id)).await?)
         }
+        TaskVerb::Create(args) => create(globals, args).await,
         TaskVerb::Output { task, offset, limit_bytes } => output(globals, task, *offset, *limit_bytes).await,
         TaskVerb::Input { task, text } => {
             direct(globals, task, "input", &json!({"text": text}), "given its input").await
@@ -72,6 +92,24 @@ async fn list(globals: &Globals, args: &ListArgs) -> Outcome {
         ]
     };
     print::list(globals.json, tasks, &["TASK", "KIND", "STATUS", "SUMMARY"], row)
+}
+
+async fn create(globals: &Globals, args: &CreateArgs) -> Outcome {
+    let client = globals.client()?;
+    let id = args.agent.id(&client).await?;
+    let CreateArgs { summary, workdir, accepts_input, .. } = args;
+    let cmd = command_line(&args.cmd);
+    let body = json!({"summary": summary, "cmd": cmd, "workdir": workdir, "accepts_input": accepts_input});
+    let made = client.post(&format!("/control/agents/{id}/tasks"), &body).await?;
+    print::done(globals.json, &made, &format!("{} of {id} is to run", print::text(&made["id"])))
+}
+
+/// One word is for the shell to read; of several each reaches the program as it is.
+fn command_line(words: &[String]) -> String {
+    match words {
+        [line] => line.clone(),
+        words => words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// The text alone, so that it can be piped on; where it goes on is said beside it.

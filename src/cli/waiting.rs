@@ -148,13 +148,13 @@ pub(super) async fn trigger(globals: &Globals, verb: &TriggerVerb) -> Outcome {
     }
 }
 
-async fn show(globals: &Globals, agent: &AgentArg, path: &str, id: &impl Display) -> Outcome {
+pub(super) async fn show(globals: &Globals, agent: &AgentArg, path: &str, id: &impl Display) -> Outcome {
     let client = globals.client()?;
     let agent = agent.id(&client).await?;
     print::record(globals.json, &client.get(&format!("/agents/{agent}/{path}/{id}")).await?)
 }
 
-async fn end(globals: &Globals, agent: &AgentArg, path: &str, id: &impl Display, word: &str) -> Outcome {
+pub(super) async fn end(globals: &Globals, agent: &AgentArg, path: &str, id: &impl Display, word: &str) -> Outcome {
     let client = globals.client()?;
     let agent = agent.id(&client).await?;
     let answer = client.post(&format!("/control/agents/{agent}/{path}"), &json!({})).await?;

@@ -138,7 +138,7 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
         Rejection::Unknown { what: "wait", .. } => "holon wait list names the waits there are",
         Rejection::Unknown { what: "external trigger", .. } => "holon trigger list names the triggers there are",
         Rejection::Unknown { what: "operator binding", .. } | Rejection::NotBound { .. } => {
-            "GET /agents/ID/operator-bindings lists those there are"
+            "holon binding list names the bindings there are"
         }
         Rejection::Unknown { what: "workspace", .. } => "holon workspace list names the workspaces there are",
         Rejection::Ended { .. } => "what has ended can be read, and not altered",

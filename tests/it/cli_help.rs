@@ -25,6 +25,9 @@ const STORY: &[&str] = &[
     "agent model builtin/runbook --agent other",
     "agent model nobody/x --agent other",
     "agent model --clear --agent other",
+    "agent webhook-secret set",
+    "agent webhook-secret rotate --secret-file -",
+    "agent webhook-secret clear",
     "agent abort other",
     "agent archive other",
     "agent start other",
@@ -55,6 +58,10 @@ const STORY: &[&str] = &[
     "trigger list",
     "trigger show trigger-1",
     "trigger revoke trigger-1",
+    "binding list",
+    "binding show opbind-1",
+    "binding revoke opbind-1",
+    "notices",
     "workspace attach part",
     "workspace list",
     "workspace exit",
@@ -67,6 +74,7 @@ const STORY: &[&str] = &[
     "events --limit 4",
     "agent stop",
     "prompt hello",
+    "task create count 'ls -l'",
     "agent start",
 ];
 
@@ -158,6 +166,7 @@ fn steady(home: &Home, said: &Said) -> String {
         (r"\b[0-9a-f]{64}\b", "HASH"),
         (r"127\.0\.0\.1:\d+", "ADDRESS"),
         (r"cb_\w+", "TOKEN"),
+        (r"whsec_[\w+/=]+", "SECRET"),
         (" {30,}", "  "),
         // Texts name paths, and so are as long as these.
         (r"(?m)^(\w[\w ]*?) +\d+ +\d+$", "$1 N N"),
@@ -229,6 +238,7 @@ fn every_verb_of_one_agent_says_when_there_is_no_such_agent() {
         let arguments = match verb[..] {
             ["agent", "list" | "create"] => continue,
             ["agent", "model"] => vec!["agent", "model", "builtin/runbook", "--agent", "nobody"],
+            ["agent", "webhook-secret"] => vec!["agent", "webhook-secret", "clear", "--agent", "nobody"],
             ["agent", verb] => vec!["agent", verb, "nobody"],
             _ => [words(&line), vec!["--agent", "nobody"]].concat(),
         };

@@ -2,6 +2,7 @@
 
 use crate::cli::{say, wait};
 use crate::daemon::{Daemon, Home};
+use holon::client::StreamedEvent;
 use serde_json::{Value, json};
 
 /// A daemon whose agent does nothing by itself: its only run was aborted.
@@ -79,6 +80,24 @@ fn a_task_is_heard_fed_and_stopped() {
     assert!(shown.data().contains("status                  cancelled\n"), "{shown:?}");
     say(&home, &["task", "stop", "task-1"]).refused(1, &["task-1 has ended"]);
     say(&home, &["task", "output", "task-7"]).refused(1, &["there is no task task-7", "holon task list"]);
+}
+
+#[test]
+fn a_task_of_the_operators_runs_its_line_in_a_shell_and_its_words_as_they_are() {
+    let home = Home::new();
+    let daemon = home.serve();
+    let line = say(&home, &["task", "create", "by a shell", "echo one  two | tr a-z A-Z"]);
+    assert_eq!(line.data(), "task-1 of main is to run\n");
+    let words = ["task", "create", "as it is", "--agent", "main", "--", "printf", "%s.", "-n", "a  b", "it's", "$HOME"];
+    assert_eq!(say(&home, &words).data(), "task-2 of main is to run\n");
+    for task in ["task-1", "task-2"] {
+        let ended = |event: &StreamedEvent| event.kind == "task_exited" && event.data["payload"]["task"] == task;
+        wait(daemon.wait("main", 0, ended));
+    }
+    assert_eq!(say(&home, &["task", "output", "task-1"]).data(), "ONE TWO\n");
+    assert_eq!(say(&home, &["task", "output", "task-2"]).data(), "-n.a  b.it's.$HOME.\n");
+    say(&home, &["task", "create", " ", "ls"]).refused(1, &["summary must not be empty"]);
+    say(&home, &["task", "create", "nothing"]).refused(2, &["<CMD>..."]);
 }
 
 #[test]

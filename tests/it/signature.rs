@@ -1,6 +1,7 @@
 //! Signed webhooks: who may send one, what comes twice, and where the secret must never be found.
 
 use crate::ask::{Ask, Told};
+use crate::cli::say;
 use crate::daemon::{Daemon, Home, of_kind};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -284,4 +285,30 @@ fn holding(folder: &Path, texts: &[&str], found: &mut Vec<PathBuf>) {
             found.extend(texts.iter().any(holds).then_some(path));
         }
     }
+}
+
+#[tokio::test]
+async fn a_secret_comes_from_a_file_or_is_drawn_and_shown_once_beside_a_hint() {
+    let home = Home::new();
+    let daemon = home.serve();
+    let ask = Ask::new(&daemon);
+    let file = home.workspace().join("secret");
+    fs::write(&file, format!("{SECRET}\n")).expect("a file");
+    let alter = |arguments: &[&str]| say(&home, &[&["agent", "webhook-secret"], arguments].concat());
+    let set = alter(&["set", "--secret-file", file.to_str().expect("text")]);
+    assert_eq!(set.data(), "webhooks of main must be signed\n");
+    standard(SECRET, "msg_1").send(&ask).await.ok();
+
+    let drawn = alter(&["rotate"]);
+    assert_eq!((drawn.code, drawn.err.lines().count()), (Some(0), 1), "{drawn:?}");
+    assert!(drawn.err.starts_with("hint: ") && !drawn.err.contains("whsec_"), "{drawn:?}");
+    for secret in [SECRET, drawn.out.trim()] {
+        standard(secret, &format!("either_{}", secret.len())).send(&ask).await.ok();
+    }
+    alter(&["set", "--secret-file", "-"]).refused(1, &["too short"]);
+    alter(&["set", "--secret-file", "/no/such/file"]).refused(2, &["/no/such/file"]);
+    alter(&["clear", "--secret-file", file.to_str().expect("text")]).refused(1, &["is not given to clear it"]);
+    alter(&["draw"]).refused(2, &["set, rotate, clear"]);
+    assert_eq!(alter(&["clear"]).data(), "webhooks of main need no signature\n");
+    ask.post(PATH, BODY).await.ok();
 }

@@ -1,6 +1,7 @@
 //! Operator bindings over the wire: a real daemon, and a transport that fails, hangs, is away and comes back.
 
 use crate::ask::Ask;
+use crate::cli::say as verb;
 use crate::daemon::{Daemon, Home, of_kind};
 use crate::model_server::{ModelServer, Received, Reply};
 use serde_json::{Value, json};
@@ -154,8 +155,15 @@ async fn a_transport_that_keeps_failing_is_reported_through_another() {
     let shown = daemon.get("/agents/main/operator-bindings/opbind-1").await;
     assert_eq!((&shown["status"], &shown["owed_count"]), (&json!("failing"), &json!(2)));
     assert!(Ask::new(&daemon).get("/metrics").await.text.contains("\nholon_deliveries_owed 2\n"));
-    let revoked = daemon.post("/control/agents/main/operator-bindings/phone/revoke", json!({})).await;
-    assert_eq!(revoked["status"], "revoked");
+    let list = verb(&home, &["binding", "list"]);
+    let rows: Vec<Vec<&str>> = list.data().lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[1][..5], ["opbind-2", "desk", "http-callback", "active", "0"], "{list:?}");
+    assert_eq!(rows[2][..5], ["opbind-1", "phone", "http-callback", "failing", "2"], "{list:?}");
+    let notices = verb(&home, &["notices"]);
+    assert!(notices.data().contains("\nnotice-1 ") && notices.data().contains("phone"), "{notices:?}");
+    assert_eq!(verb(&home, &["binding", "revoke", "opbind-1"]).data(), "opbind-1 of main is revoked\n");
+    assert_eq!(verb(&home, &["binding", "show", "opbind-1", "--json"]).json()["status"], "revoked");
+    verb(&home, &["binding", "revoke", "opbind-1"]).refused(1, &["opbind-1", "holon binding list"]);
     let secrets = std::fs::read_to_string(home.path().join("secrets.json")).expect("the secrets");
     assert!(!secrets.contains(&phone.url()) && secrets.contains(&desk.url()), "what is revoked is forgotten");
 }
