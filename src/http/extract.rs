@@ -7,17 +7,18 @@ use crate::events::agent::Visibility;
 use crate::words::hash::Hash;
 use crate::words::id::AgentId;
 use crate::words::limit::{REQUEST_BODY_BYTES_MAX, REQUEST_BODY_MS_MAX};
-use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, RawQuery, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
+use futures::StreamExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The agent of the path; the default agent where the path names none.
 pub(super) struct Agent(pub AgentId);
@@ -40,14 +41,20 @@ pub(super) struct Query<T>(pub T);
 pub(super) struct Body<T> {
     pub value: T,
     pub key: Option<RequestKey>,
+    /// Given back when the request is answered.
+    _room: Room,
 }
+
+/// What a body occupies of the room that all of them have together.
+type Room = OwnedSemaphorePermit;
 
 /// A body as it came, within the bytes that its route takes.
 pub(super) struct Raw<const BYTES_MAX: usize> {
-    pub bytes: Bytes,
+    pub bytes: Vec<u8>,
     /// Its media type, in lower case and without parameters.
     pub kind: Option<String>,
     pub key: Option<RequestKey>,
+    _room: Room,
 }
 
 impl FromRequestParts<Shared> for Agent {
@@ -116,27 +123,27 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, Failure> {
-        let (parts, bytes) = whole(request, REQUEST_BODY_BYTES_MAX).await?;
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+        let (parts, bytes, room) = whole(request, REQUEST_BODY_BYTES_MAX, app).await?;
         if !bytes.is_empty() && !media_type(&parts.headers).is_some_and(|kind| is_json(&kind)) {
             return Err(not_json());
         }
         let key = key(&parts, &bytes)?;
         let value = object(if bytes.is_empty() { b"{}" } else { &bytes })?;
-        Ok(Self { value, key })
+        Ok(Self { value, key, _room: room })
     }
 }
 
-impl<S: Send + Sync, const BYTES_MAX: usize> FromRequest<S> for Raw<BYTES_MAX> {
+impl<const BYTES_MAX: usize> FromRequest<Shared> for Raw<BYTES_MAX> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, Failure> {
-        let (parts, bytes) = whole(request, BYTES_MAX).await?;
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+        let (parts, bytes, room) = whole(request, BYTES_MAX, app).await?;
         let (kind, key) = (media_type(&parts.headers), key(&parts, &bytes)?);
-        Ok(Self { bytes, kind, key })
+        Ok(Self { bytes, kind, key, _room: room })
     }
 }
 
@@ -152,15 +159,39 @@ impl<const BYTES_MAX: usize> Raw<BYTES_MAX> {
     }
 }
 
-/// Reads a body to its end, within its bytes and its time.
-async fn whole(request: Request, bytes_max: usize) -> Result<(Parts, Bytes), Failure> {
+/// Reads a body to its end, within its bytes and its time, and while there is room for it beside the others.
+async fn whole(request: Request, bytes_max: usize, app: &Shared) -> Result<(Parts, Vec<u8>, Room), Failure> {
     let (parts, body) = request.into_parts();
-    if announced(&parts.headers).is_some_and(|length| length > bytes_max as u64) {
+    let length = announced(&parts.headers).unwrap_or(0);
+    if length > bytes_max as u64 {
         return Err(too_large(bytes_max));
     }
-    let whole = tokio::time::timeout(Duration::from_millis(REQUEST_BODY_MS_MAX), to_bytes(body, bytes_max));
-    let bytes = whole.await.map_err(|_| too_slow())?.map_err(|error| cut(&error, bytes_max))?;
-    Ok((parts, bytes))
+    if length > app.bodies.available_permits() as u64 {
+        return Err(no_room());
+    }
+    let whole = tokio::time::timeout(Duration::from_millis(REQUEST_BODY_MS_MAX), read(body, bytes_max, app));
+    let (bytes, room) = whole.await.map_err(|_| too_slow())??;
+    Ok((parts, bytes, room))
+}
+
+/// Room is taken for what has come, not for what was announced: who sends nothing keeps nobody out.
+async fn read(body: axum::body::Body, bytes_max: usize, app: &Shared) -> Result<(Vec<u8>, Room), Failure> {
+    let (mut bytes, mut room) = (Vec::new(), taken(app, 0)?);
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| malformed("body_not_received", &error.to_string()))?;
+        if chunk.len() > bytes_max - bytes.len() {
+            return Err(too_large(bytes_max));
+        }
+        room.merge(taken(app, chunk.len())?);
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok((bytes, room))
+}
+
+fn taken(app: &Shared, bytes: usize) -> Result<Room, Failure> {
+    let bytes = u32::try_from(bytes).map_err(|_| no_room())?;
+    app.bodies.clone().try_acquire_many_owned(bytes).map_err(|_| no_room())
 }
 
 fn announced(headers: &HeaderMap) -> Option<u64> {
@@ -200,10 +231,9 @@ fn too_slow() -> Failure {
     Failure::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
 }
 
-/// The reader stopped: at the limit, or because the client did.
-fn cut(error: &axum::Error, bytes_max: usize) -> Failure {
-    let text = error.to_string();
-    if text.contains("length limit") { too_large(bytes_max) } else { malformed("body_not_received", &text) }
+fn no_room() -> Failure {
+    let detail = "the bodies of other requests take all the room there is";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).hint("send fewer large bodies at once")
 }
 
 /// Reads a JSON object: what is not JSON is malformed, and a value of another shape is invalid and names its field.

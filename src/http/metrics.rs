@@ -30,6 +30,7 @@ async fn metrics(State(app): State<Shared>, _: Query<Nothing>) -> Result<Respons
     let (open, behind) = app.frames.subscribers();
     page.gauge("holon_subscribers", "Event streams that are open.", open);
     page.gauge("holon_subscribers_behind", "Event streams that have not yet sent all there is.", behind);
+    page.gauge("holon_request_bodies_bytes", "What request bodies under way hold together.", app.bodies_bytes());
     let effects = [("turn", occupancy.turns), ("model_call", occupancy.model_calls), ("command", occupancy.commands)];
     page.head("holon_effects", "gauge", "Effects that run, and that wait for a place.");
     for (kind, (running, waiting)) in effects {

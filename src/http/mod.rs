@@ -33,13 +33,14 @@ pub use auth::Auth;
 use crate::runtime::handle::Handle;
 use crate::wire::agent::Setting;
 use crate::words::id::AgentId;
+use crate::words::limit::REQUEST_BODIES_BYTES_MAX;
 use crate::words::time::Timestamp;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// What every handler has at hand.
 pub struct App {
@@ -47,6 +48,8 @@ pub struct App {
     pub auth: Auth,
     pub place: Place,
     frames: stream::Frames,
+    /// Room for the bytes of request bodies, all of them together.
+    bodies: Arc<Semaphore>,
     shutdown: watch::Sender<bool>,
 }
 
@@ -66,7 +69,13 @@ type Shared = Arc<App>;
 
 impl App {
     pub fn new(handle: Handle, auth: Auth, place: Place) -> Self {
-        Self { handle, auth, place, frames: stream::Frames::default(), shutdown: watch::Sender::new(false) }
+        let bodies = Arc::new(Semaphore::new(REQUEST_BODIES_BYTES_MAX));
+        Self { handle, auth, place, frames: stream::Frames::default(), bodies, shutdown: watch::Sender::new(false) }
+    }
+
+    /// What request bodies under way hold together.
+    fn bodies_bytes(&self) -> usize {
+        REQUEST_BODIES_BYTES_MAX - self.bodies.available_permits()
     }
 
     /// Asks the server to go down.

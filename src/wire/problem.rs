@@ -75,6 +75,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("agent_quarantined", 503, "the agent's ledger is damaged; the others are served"),
     ("ledger_unavailable", 503, "nothing was recorded; try again"),
     ("not_ready", 503, "the server has only begun"),
+    ("overloaded", 503, "as much is sent at once as there is room for; try again"),
     ("shutting_down", 503, "the server ends; try again when it is back"),
     ("too_many_connections", 503, "as many connections are open as there may be"),
     ("too_many_streams", 503, "as many streams are open as there may be"),

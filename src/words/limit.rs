@@ -243,6 +243,8 @@ pub const REQUEST_HEAD_BYTES_MAX: usize = 64 * 1024;
 pub const REQUEST_HEAD_MS_MAX: u64 = 15_000;
 /// A request body (wire).
 pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// What the request bodies under way hold together; what comes beyond it is told to come again.
+pub const REQUEST_BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The body of a callback (control-plane seed).
 pub const CALLBACK_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Secrets that a home keeps.
@@ -285,5 +287,6 @@ const _: () = assert!(
     CALLS_PER_ROUND_BYTES_MAX + CALLS_PER_ROUND_MAX * 2 * (CALL_NAME_BYTES_MAX + EXCERPT_BYTES_MAX) < EVENT_BYTES_MAX
 );
 const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
+const _: () = assert!(REQUEST_BODY_BYTES_MAX < REQUEST_BODIES_BYTES_MAX);
 const _: () = assert!(CALLBACK_BODY_BYTES_MAX < MESSAGE_BODY_BYTES_MAX);
 const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);

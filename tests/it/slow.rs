@@ -3,6 +3,7 @@
 
 use crate::ask::{Ask, connect, parts};
 use crate::daemon::{Daemon, Home, PATIENCE, resident};
+use holon::words::limit::{REQUEST_BODIES_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -33,6 +34,14 @@ async fn check_service(daemon: &Daemon) {
         }
     };
     tokio::time::timeout(PROMPTLY, served).await.expect("others are served promptly");
+}
+
+/// Waits until the bodies under way have so many bytes together.
+async fn taken_in(daemon: &Daemon, bytes: usize) {
+    let ask = Ask::new(daemon);
+    let gauge = format!("\nholon_request_bodies_bytes {bytes}\n");
+    let shown = async { while !ask.get("/metrics").await.text.contains(&gauge) {} };
+    tokio::time::timeout(PATIENCE, shown).await.expect("the daemon reads what was sent");
 }
 
 /// What the daemon says before it closes the connection.
@@ -89,6 +98,31 @@ async fn a_body_of_100_mb_is_refused_without_being_taken_in() {
         check_service(&daemon).await;
     }
     println!("100 MB sent: {}", growth(&daemon, before));
+}
+
+#[tokio::test]
+async fn bodies_under_way_have_so_much_room_together_and_what_comes_beyond_it_is_told_to_come_again() {
+    let daemon = Home::new().serve();
+    check_service(&daemon).await;
+    let before = resident(&daemon);
+    let head = "POST /enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    let almost =
+        format!("{head}Content-Length: {REQUEST_BODY_BYTES_MAX}\r\n\r\n{}", " ".repeat(REQUEST_BODY_BYTES_MAX - 1));
+    let count = REQUEST_BODIES_BYTES_MAX / REQUEST_BODY_BYTES_MAX;
+    let held: Vec<TcpStream> = (0..count).map(|_| connect(&daemon, almost.as_bytes())).collect();
+    taken_in(&daemon, held.len() * (REQUEST_BODY_BYTES_MAX - 1)).await;
+    println!(
+        "{count} bodies but for a byte each: {}",
+        growth(&daemon, before + REQUEST_BODIES_BYTES_MAX as u64 / 1024)
+    );
+    let ask = Ask::new(&daemon);
+    let refused = ask.post("/enqueue", json!({"text": "x".repeat(100)})).await;
+    assert_eq!(refused.header("retry-after"), "1");
+    refused.refused(503, "overloaded");
+    ask.get("/agents/main/status").await.ok();
+    drop(held);
+    taken_in(&daemon, 0).await;
+    check_service(&daemon).await;
 }
 
 #[tokio::test]

@@ -36,15 +36,15 @@ const REFUSALS: &[Refusal] = &[
     Refusal {
         status: 503,
         name: "Unavailable",
-        when: "The ledger cannot be reached, is damaged, or the server goes down or serves all the streams it can.",
+        when: "The ledger cannot be reached or is damaged, or the server goes down or has all under way that it can.",
     },
 ];
 
 /// What whoever asks for anything may be answered.
-const ANYONE: &[u16] = &[403];
+const ANYONE: &[u16] = &[403, 503];
 const READING: &[u16] = &[400];
 const GUARDED: &[u16] = &[401, 429];
-const OF_AN_AGENT: &[u16] = &[404, 503];
+const OF_AN_AGENT: &[u16] = &[404];
 const WITH_A_BODY: &[u16] = &[408, 413, 415, 422];
 const ALTERING: &[u16] = &[409, 410, 429];
 
