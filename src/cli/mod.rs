@@ -227,7 +227,10 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return print::failure(&Failure::refused(format!("no threads: {error}"), "check the machine")),
     };
-    match runtime.block_on(dispatch(&cli)) {
+    let outcome = runtime.block_on(dispatch(&cli));
+    // Whoever is told to end at once does not wait for what is under way.
+    runtime.shutdown_background();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => print::failure(&failure),
     }

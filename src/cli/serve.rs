@@ -62,7 +62,7 @@ struct Listener {
 pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
     log();
     // Whoever is told that we are ready may tell us to end.
-    let ends = ends();
+    let mut ends = ends();
     let running = start(globals, &args.runtime, Some(args)).await?;
     let address = running.app.place.listen.map_or_else(String::new, |address| address.to_string());
     if globals.json {
@@ -71,10 +71,13 @@ pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
         print::data(&format!("holon is listening on http://{address}"));
     }
     tokio::select! {
-        () = told(ends) => {}
+        () = told(&mut ends) => {}
         () = running.app.going_down() => {}
     }
-    running.stop().await
+    tokio::select! {
+        outcome = running.stop() => outcome,
+        () = told(&mut ends) => Err(Failure::refused("told to end at once", "what was answered is in the ledger")),
+    }
 }
 
 /// Starts the runtime; with `args` it also listens on TCP.
@@ -195,7 +198,7 @@ fn ends() -> Vec<Signal> {
 }
 
 /// Resolves when one of them comes.
-async fn told(mut ends: Vec<Signal>) {
+async fn told(ends: &mut [Signal]) {
     if ends.is_empty() {
         return std::future::pending().await;
     }

@@ -36,7 +36,9 @@ use crate::words::id::AgentId;
 use crate::words::limit::REQUEST_BODIES_BYTES_MAX;
 use crate::words::time::Timestamp;
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,12 +107,18 @@ impl App {
     }
 }
 
+/// What comes when the server goes down is not begun any more.
+async fn begin(State(app): State<Shared>, request: Request, next: Next) -> Result<Response, reply::Failure> {
+    if app.is_going_down() { Err(reply::going_down().into()) } else { Ok(next.run(request).await) }
+}
+
 /// All routes, with authentication before them.
 pub fn router(app: Shared) -> Router {
     routes()
         .fallback(reply::unknown_route)
         .method_not_allowed_fallback(reply::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), auth::check))
+        .layer(from_fn_with_state(app.clone(), begin))
         .with_state(app)
 }
 

@@ -60,7 +60,7 @@ impl From<SubmitError> for Failure {
                 Self(problem)
             }
             SubmitError::Overloaded => Self(Problem::new(429, "overloaded", text).hint("send fewer requests at once")),
-            SubmitError::ShuttingDown => Self(Problem::new(503, "shutting_down", text)),
+            SubmitError::ShuttingDown => Self(going_down()),
             SubmitError::Unavailable(reason) => {
                 tracing::error!(reason, "the ledger is unavailable");
                 Self(Problem::new(503, "ledger_unavailable", text).hint("nothing was recorded; try again"))
@@ -105,6 +105,10 @@ impl IntoResponse for Failure {
         }
         response
     }
+}
+
+pub(super) fn going_down() -> Problem {
+    Problem::new(503, "shutting_down", "the server goes down").hint("ask again when it is back")
 }
 
 pub(super) async fn unknown_route(uri: Uri) -> Failure {

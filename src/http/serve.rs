@@ -1,5 +1,6 @@
 //! Listening: TCP and the home's unix socket, one router behind both.
 
+use super::reply::going_down;
 use super::{App, router};
 use crate::wire::problem::Problem;
 use crate::words::limit::{CONNECTIONS_MAX, CONNECTIONS_REFUSED_MAX, REQUEST_HEAD_BYTES_MAX, REQUEST_HEAD_MS_MAX};
@@ -20,6 +21,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -70,7 +72,7 @@ impl Socket {
     }
 }
 
-/// Serves until [`App::shut_down`] is called, then lets requests under way end.
+/// Serves until [`App::shut_down`] is called, then lets requests under way end and refuses what comes meanwhile.
 pub async fn serve(app: Arc<App>, tcp: Option<TcpListener>, socket: Socket) {
     let router = router(app.clone());
     let over_socket = accept(&app, router.clone(), socket.listener);
@@ -99,18 +101,32 @@ where
 {
     let (places, refusals) = (Arc::new(Semaphore::new(places())), Arc::new(Semaphore::new(CONNECTIONS_REFUSED_MAX)));
     let connections = GracefulShutdown::new();
+    let turned_away = |io, problem| {
+        if let Ok(place) = refusals.clone().try_acquire_owned() {
+            tokio::spawn(turn_away(io, problem, place));
+        }
+    };
     loop {
         let (io, address) = tokio::select! {
             accepted = listener.accept() => accepted,
             () = app.going_down() => break,
         };
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            tokio::spawn(converse(router.clone(), io, address.into(), connections.watcher(), place));
-        } else if let Ok(place) = refusals.clone().try_acquire_owned() {
-            tokio::spawn(turn_away(io, place));
+        match places.clone().try_acquire_owned() {
+            Ok(place) => drop(tokio::spawn(converse(router.clone(), io, address.into(), connections.watcher(), place))),
+            Err(_) => turned_away(io, too_many()),
         }
     }
-    connections.shutdown().await;
+    let mut ended = pin!(connections.shutdown());
+    loop {
+        tokio::select! {
+            (io, _) = listener.accept() => turned_away(io, going_down()),
+            () = &mut ended => break,
+        }
+    }
+}
+
+fn too_many() -> Problem {
+    Problem::new(503, "too_many_connections", "the server has no place for another connection")
 }
 
 /// Places of a listener: half of the files that this process may open are left to its work.
@@ -139,9 +155,8 @@ where
     }
 }
 
-/// Says that there is no place. What was sent meanwhile is taken off, or the answer would be lost with it.
-async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, _place: OwnedSemaphorePermit) {
-    let problem = Problem::new(503, "too_many_connections", "the server has no place for another connection");
+/// Says why there is no answer. What was sent meanwhile is taken off, or the answer would be lost with it.
+async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, problem: Problem, _place: OwnedSemaphorePermit) {
     let body = json!(problem).to_string();
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n\

@@ -5,6 +5,7 @@ use crate::model_server::ModelServer;
 use futures::StreamExt;
 use holon::client::{Address, Client, ClientError, StreamedEvent};
 use holon::wire::problem::Problem;
+use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -210,10 +211,14 @@ impl Daemon {
     }
 
     /// As an operator would end it: SIGTERM, and wait.
-    pub fn stop(mut self) -> ExitStatus {
+    pub fn stop(self) -> ExitStatus {
+        self.signal(Signal::SIGTERM);
+        self.ended()
+    }
+
+    pub fn signal(&self, signal: Signal) {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it runs");
-        self.child.wait().expect("it is ours")
+        nix::sys::signal::kill(pid, signal).expect("it runs");
     }
 
     pub fn id(&self) -> u32 {

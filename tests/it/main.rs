@@ -72,6 +72,7 @@ mod scale;
 mod schema;
 mod secret;
 mod shell;
+mod shutdown;
 mod signature;
 mod size;
 mod slow;

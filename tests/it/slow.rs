@@ -15,7 +15,7 @@ const GROWTH_KIB_MAX: u64 = 64 * 1024;
 /// Longer than a request takes while a thousand others do nothing; shorter than these are kept.
 const PROMPTLY: Duration = Duration::from_secs(5);
 
-const STATUS: &[u8] = b"GET /agents/main/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+pub const STATUS: &[u8] = b"GET /agents/main/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 /// By how much it has grown, which is bounded.
 fn growth(daemon: &Daemon, before: u64) -> String {
@@ -37,7 +37,7 @@ async fn check_service(daemon: &Daemon) {
 }
 
 /// Waits until the bodies under way have so many bytes together.
-async fn taken_in(daemon: &Daemon, bytes: usize) {
+pub async fn taken_in(daemon: &Daemon, bytes: usize) {
     let ask = Ask::new(daemon);
     let gauge = format!("\nholon_request_bodies_bytes {bytes}\n");
     let shown = async { while !ask.get("/metrics").await.text.contains(&gauge) {} };
@@ -45,7 +45,7 @@ async fn taken_in(daemon: &Daemon, bytes: usize) {
 }
 
 /// What the daemon says before it closes the connection.
-fn last_words(mut connection: TcpStream) -> String {
+pub fn last_words(mut connection: TcpStream) -> String {
     let mut said = Vec::new();
     // A connection that is reset is closed as well.
     let _ = connection.read_to_end(&mut said);
