@@ -176,6 +176,8 @@ impl Config {
     fn settings(&self, globals: &Globals, args: &ServeArgs) -> Result<Vec<Value>, ConfigError> {
         let (file, runtime) = (&self.file, &args.runtime);
         let models = self.models(runtime.model.as_deref());
+        let log_format = json!(runtime.log_format.unwrap_or_default());
+        let named = runtime.log_format.map(|format| json!(format));
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| path.display().to_string());
         let from = |variable, flag: Option<&str>, in_file| given(variable, flag).or(by_file(in_file));
         let mut settings = vec![
@@ -196,6 +198,7 @@ impl Config {
                 from("HOLON_WORKSPACE_DIR", path(&runtime.workspace).as_deref(), file.workspace.is_some()),
             ),
             setting("model", &models[0], from("HOLON_MODEL", runtime.model.as_deref(), file.model.is_some())),
+            setting("log_format", log_format, from("HOLON_LOG_FORMAT", named.as_ref().and_then(Value::as_str), false)),
             setting("fallbacks", models[1..].join(", "), by_file(!file.fallbacks.is_empty())),
             self.token(globals)?,
             setting(

@@ -30,7 +30,7 @@ struct Answer {
 }
 
 pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
-    serve::log();
+    serve::log(args.runtime.log_format.unwrap_or_default());
     let text = prompt(&args.prompt)?;
     let config = globals.config()?;
     let socket = config.paths().socket();

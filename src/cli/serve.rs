@@ -12,8 +12,9 @@ use crate::runtime::secret::Secrets;
 use crate::runtime::settings::Settings;
 use crate::runtime::source::Source;
 use crate::words::hash::Hash;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,6 +43,17 @@ pub(super) struct RuntimeArgs {
     /// provider/model; builtin/runbook when nothing names one.
     #[arg(long, env = "HOLON_MODEL", value_name = "MODEL")]
     pub(super) model: Option<String>,
+    /// How the log is written: for people, or a JSON object a line; text when not given.
+    #[arg(long, env = "HOLON_LOG_FORMAT", value_name = "FORMAT")]
+    pub(super) log_format: Option<LogFormat>,
+}
+
+#[derive(Clone, Copy, Default, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LogFormat {
+    #[default]
+    Text,
+    Json,
 }
 
 /// A runtime with its surfaces, in this process.
@@ -60,7 +72,7 @@ struct Listener {
 }
 
 pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
-    log();
+    log(args.runtime.log_format.unwrap_or_default());
     // Whoever is told that we are ready may tell us to end.
     let mut ends = ends();
     let running = start(globals, &args.runtime, Some(args)).await?;
@@ -207,11 +219,13 @@ async fn told(ends: &mut [Signal]) {
 }
 
 /// Logs go to stderr; `HOLON_LOG` says how much.
-pub(super) fn log() {
+pub(super) fn log(format: LogFormat) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLON_LOG")
         .unwrap_or_else(|_| "warn,genai=off".parse().unwrap_or_default());
-    let colour = print::takes_colour(&std::io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second call finds the log set up.
-    let _ = log.try_init();
+    let _ = match format {
+        LogFormat::Text => log.with_ansi(print::takes_colour(&std::io::stderr())).try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
 }

@@ -51,6 +51,15 @@ pub(super) enum Subject {
     Everyone,
 }
 
+impl Subject {
+    fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Agent(agent) => Some(agent),
+            Self::Everyone => None,
+        }
+    }
+}
+
 /// The chunks rendered last for one subject. The lock is held while a chunk is rendered, so that it is done once.
 #[derive(Default)]
 struct Ring {
@@ -178,7 +187,8 @@ impl Stream {
                 Ok(Some(frames)) => return Some(frames),
                 Ok(None) => {}
                 Err(failure) => {
-                    tracing::warn!(subject = ?self.subject, error = failure.0.detail, "a stream ends");
+                    let agent = self.subject.agent().map(tracing::field::display);
+                    tracing::warn!(agent, error = failure.0.detail, "a stream ends");
                     return None;
                 }
             }

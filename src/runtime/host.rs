@@ -3,7 +3,7 @@
 use super::agent_loop;
 use super::deadline::Deadlines;
 use super::effect::delivery::Transport;
-use super::effect::trigger;
+use super::effect::{command, trigger};
 use super::feed::Feed;
 use super::handle::{Handle, Occupancy, SubmitError};
 use super::mail::Mail;
@@ -351,7 +351,7 @@ impl Shared {
         };
         for name in names.iter().filter(|name| self.is_recorded(name)) {
             if let Err(error) = self.processes.remove(name) {
-                tracing::warn!(%error, name, "a run folder cannot be removed");
+                tracing::warn!(agent = command::owner(name), %error, name, "a run folder cannot be removed");
             }
         }
     }

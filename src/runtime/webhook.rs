@@ -57,7 +57,7 @@ impl Handle {
 
 /// Forgets the secrets that were set before the event `seq`, but for the one that it says is still accepted.
 pub(super) fn forget(shared: &Arc<Shared>, agent: &AgentId, seq: EventSeq, previous: Option<EventSeq>) {
-    let (shared, prefix) = (shared.clone(), prefix(agent));
+    let (shared, agent, prefix) = (shared.clone(), agent.clone(), prefix(agent));
     // Whatever was set later is not ours to forget, however late this runs.
     let is_past = move |key: &String, prefix: &str| {
         let set = key.strip_prefix(prefix).and_then(|set| set.parse().ok()).map(EventSeq);
@@ -66,7 +66,7 @@ pub(super) fn forget(shared: &Arc<Shared>, agent: &AgentId, seq: EventSeq, previ
     tokio::task::spawn_blocking(move || {
         for key in shared.secrets.keys(&prefix).iter().filter(|key| is_past(key, &prefix)) {
             if let Err(error) = shared.secrets.clear(key) {
-                tracing::warn!(key, %error, "a secret that signs nothing stays; the next change tries again");
+                tracing::warn!(%agent, key, %error, "a secret that signs nothing stays; the next change tries again");
             }
         }
     });

@@ -28,6 +28,8 @@ fn a_setting_comes_by_flag_else_environment_else_file_else_default() {
     assert_eq!(setting(&home, &[], "fallbacks"), (json!("builtin/runbook"), "config.toml".into()));
     assert_eq!(setting(&home, &[], "home").1, "HOLON_HOME");
     assert_eq!(setting(&home, &["--listen", "[::1]:1"], "listen"), (json!("[::1]:1"), "flag".into()));
+    assert_eq!(setting(&home, &[], "log_format"), (json!("text"), "default".into()));
+    assert_eq!(setting(&home, &["--log-format", "json"], "log_format"), (json!("json"), "flag".into()));
     let table = say(&home, &["config", "show"]);
     assert!(table.data().starts_with("SETTING "), "{table:?}");
     assert!(table.data().lines().any(|line| line.starts_with("listen ") && line.ends_with(" default")), "{table:?}");

@@ -227,3 +227,27 @@ async fn a_binding_is_checked_when_it_is_made_and_when_it_is_used() {
     assert_eq!((problem.status, problem.code.as_str()), (409, "agent_stopped"));
     assert_eq!(daemon.head("main").await, before, "nothing is recorded");
 }
+
+#[tokio::test]
+async fn a_log_in_json_is_read_line_by_line_names_the_agent_and_holds_no_secret() {
+    let (control, phone) = ("control-token-that-is-never-told", ModelServer::start());
+    phone.otherwise(|_| Reply::status(500, "{}"));
+    let home = Home::new().argument("--log-format").argument("json");
+    let home = home.environment("HOLON_LOG", "trace").environment("HOLON_CONTROL_TOKEN", control);
+    let daemon = home.serve();
+    Ask::new(&daemon).with_token(control).get("/agents/list").await.ok();
+    let secret = daemon.post("/control/agents/main/webhook-secret", json!({"action": "set"})).await;
+    bind(&daemon, binding(&phone, "phone")).await;
+    say(&daemon, "say: hello", "route-1").await;
+    daemon.wait_for("main", "operator_delivery_failed").await;
+    assert!(daemon.stop().success());
+    let log = home.log();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect();
+    let told = |line: &Value| line["message"] == "a delivery was not taken" && line["agent"] == "main";
+    let warned = lines.iter().find(|line| told(line)).expect("the delivery that failed");
+    assert_eq!((&warned["level"], &warned["binding"]), (&json!("WARN"), &json!("phone")));
+    let secret = secret["secret"].as_str().expect("it is drawn");
+    for secret in [control, TOKEN, "path-that-is-never-told", secret] {
+        assert!(!log.contains(secret), "{secret}");
+    }
+}

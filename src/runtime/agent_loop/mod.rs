@@ -427,7 +427,7 @@ impl AgentLoop {
         let (shared, name) = (self.shared.clone(), command::run_name(&self.id, exited.task, attempt));
         tokio::task::spawn_blocking(move || {
             if let Err(error) = shared.processes.remove(&name) {
-                tracing::warn!(name, %error, "a run folder cannot be removed; the next boot tries again");
+                tracing::warn!(agent = command::owner(&name), name, %error, "a run folder cannot be removed; the next boot tries again");
             }
         });
     }

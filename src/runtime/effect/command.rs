@@ -15,6 +15,7 @@ use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
 use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
 use std::path::Path;
 use std::sync::Arc;
+use tracing::field::{DisplayValue, display};
 
 /// A command under way, as the state describes it.
 #[derive(Clone)]
@@ -38,6 +39,11 @@ pub(in crate::runtime) fn parse_run_name(name: &str) -> Option<(AgentId, TaskId)
     let (rest, _) = name.rsplit_once('-')?;
     let (agent, number) = rest.rsplit_once("-task-")?;
     Some((AgentId::parse(agent).ok()?, format!("task-{number}").parse().ok()?))
+}
+
+/// Whose run folder it is, for the log.
+pub(in crate::runtime) fn owner(name: &str) -> Option<DisplayValue<AgentId>> {
+    parse_run_name(name).map(|(agent, _)| display(agent))
 }
 
 impl CommandRun {
@@ -185,12 +191,12 @@ pub(in crate::runtime) fn shown_bytes_max(tokens: u32) -> usize {
 pub(in crate::runtime) async fn shown_so_far(shared: Arc<Shared>, name: String, tokens: u32) -> (Shown, Vec<Blob>) {
     let read = move || {
         let shown = shared.processes.output_so_far(&name, shown_bytes_max(tokens)).unwrap_or_else(|error| {
-            tracing::error!(name, %error, "a command's output cannot be read");
+            tracing::error!(agent = owner(&name), name, %error, "a command's output cannot be read");
             Excerpt::default()
         });
         let (text, blob) = Content::new(shown.text);
         let blobs = shared.blobs.keep_large(blob.into_iter().collect()).unwrap_or_else(|error| {
-            tracing::error!(name, %error, "a command's output cannot be kept");
+            tracing::error!(agent = owner(&name), name, %error, "a command's output cannot be kept");
             Vec::new()
         });
         (Shown { text, bytes: shown.bytes, cut: shown.cut }, blobs)
@@ -204,6 +210,6 @@ pub(in crate::runtime) async fn shown_so_far(shared: Arc<Shared>, name: String, 
 /// Asks a command to end, or not to begin; its end comes through its run.
 pub(in crate::runtime) fn stop(shared: &Shared, name: &str) {
     if let Err(error) = shared.processes.stop(name) {
-        tracing::error!(name, %error, "a command cannot be told to end");
+        tracing::error!(agent = owner(name), name, %error, "a command cannot be told to end");
     }
 }

@@ -10,6 +10,7 @@ use crate::fold::AgentState;
 use crate::runtime::host::Shared;
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::hash::Hash;
+use crate::words::id::AgentId;
 use crate::words::limit::GUIDANCE_BYTES_MAX;
 use std::fs::File;
 use std::io::Read;
@@ -20,6 +21,7 @@ const NAME: &str = "AGENTS.md";
 
 /// The files that are to be read.
 pub(in crate::runtime) struct Reading {
+    agent: AgentId,
     files: Vec<(GuidanceScope, PathBuf)>,
 }
 
@@ -33,7 +35,7 @@ impl Reading {
         if workspace != home {
             files.push((GuidanceScope::Workspace, workspace.join(NAME)));
         }
-        Self { files }
+        Self { agent: state.agent_id.clone(), files }
     }
 
     /// What the files say, and the payloads to be kept.
@@ -46,15 +48,15 @@ impl Reading {
         });
         match reading.await {
             Ok(Ok(read)) => read,
-            Ok(Err(error)) => unread(&error),
-            Err(error) => unread(&error),
+            Ok(Err(error)) => unread(&self.agent, &error),
+            Err(error) => unread(&self.agent, &error),
         }
     }
 }
 
 /// A turn goes on with the guidance that is recorded.
-fn unread(error: &dyn std::fmt::Display) -> (Vec<GuidanceFile>, Vec<Blob>) {
-    tracing::error!(%error, "guidance cannot be read");
+fn unread(agent: &AgentId, error: &dyn std::fmt::Display) -> (Vec<GuidanceFile>, Vec<Blob>) {
+    tracing::error!(%agent, %error, "guidance cannot be read");
     (Vec::new(), Vec::new())
 }
 

@@ -4,6 +4,7 @@ use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::events::Cause;
 use crate::fold::task::Input;
+use crate::runtime::effect::command::owner;
 use crate::runtime::handle::{Handle, SubmitError};
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
@@ -40,11 +41,13 @@ pub(in crate::runtime) async fn deliver(
         match give(&shared, &name, &input).await {
             Ok(()) => return What::command(Request::new(TaskCommand::InputDelivered { task, entry }, Cause::Runtime)),
             Err(GiveError::Input(error @ (InputError::Ended | InputError::NotAccepted))) => {
-                tracing::warn!(name, %task, %error, "input did not reach its command");
+                tracing::warn!(agent = owner(&name), name, %task, %error, "input did not reach its command");
                 return What::Nothing;
             }
             Err(GiveError::Input(InputError::NotBegun)) => {}
-            Err(error) => tracing::warn!(name, %task, %error, "input cannot be given to its command yet"),
+            Err(error) => {
+                tracing::warn!(agent = owner(&name), name, %task, %error, "input cannot be given to its command yet")
+            }
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(RETRY_MAX);
