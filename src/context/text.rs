@@ -24,9 +24,17 @@ pub(super) fn contract(agent: &AgentId) -> String {
     )
 }
 
-/// What an AGENTS.md says.
+/// What an AGENTS.md says, or which skills there are.
 pub(super) fn guidance(scope: GuidanceScope, said: &str) -> String {
-    format!("[guidance of the {scope}, from its AGENTS.md]\n{said}")
+    match scope {
+        GuidanceScope::User | GuidanceScope::Agent | GuidanceScope::Workspace => {
+            format!("[guidance of the {scope}, from its AGENTS.md]\n{said}")
+        }
+        GuidanceScope::Skills => format!(
+            "[skills that are installed: before you do what one is about, read its SKILL.md, by ReadFile and the path \
+             given here]\n{said}"
+        ),
+    }
 }
 
 /// A message, under the line that says what it is.

@@ -30,7 +30,7 @@ use crate::fold::agent::Lifecycle;
 use crate::fold::row::{RecordRow, TokenRow, closes, token};
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, RunId};
+use crate::words::id::{AgentId, RunId, SkillName};
 use crate::words::limit::{EVENTS_PER_COMMAND_MAX, REQUEST_KEY_BYTES_MAX};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,8 @@ pub enum Rejection {
     NotBound { reason: &'static str },
     #[error("the webhook is not signed with the agent's secret")]
     Unsigned,
+    #[error("the skill {name} is installed already")]
+    SkillInstalled { name: SkillName },
     #[error("the message is not waiting")]
     MessageNotWaiting,
     #[error("messages of kind {kind} do not come from such an origin")]
@@ -134,6 +136,7 @@ impl Rejection {
             Self::NoCapability => "invalid_callback",
             Self::NotBound { .. } => "binding_mismatch",
             Self::Unsigned => "invalid_signature",
+            Self::SkillInstalled { .. } => "skill_already_installed",
             Self::MessageNotWaiting => "message_not_waiting",
             Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
             Self::Invalid { .. } => "invalid_field",
@@ -157,6 +160,7 @@ impl Rejection {
             Self::NoCurrentRun => Some("holon status --agent ID tells what the agent is doing"),
             Self::AgentExists => Some("choose another id, or use the agent that is there"),
             Self::KeyReused => Some("use another Idempotency-Key for another request"),
+            Self::SkillInstalled { .. } => Some("uninstall it first: holon skills uninstall NAME"),
             Self::TooMany { .. } => Some("end some that are no longer needed"),
             _ => None,
         }

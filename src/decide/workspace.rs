@@ -1,21 +1,23 @@
-//! The workspace plane: attaching, entering, leaving and detaching folders; what becomes of worktrees; guidance.
+//! The workspace plane: attaching, entering, leaving and detaching folders; what becomes of worktrees; guidance; skills.
 //!
 //! Paths come resolved: that a folder is there, and inside what it has to be inside of, was seen by the runtime.
 
 use super::call::Called;
+use super::queue::not_private;
 use super::{Decision, Rejection};
 use crate::events::Event;
 use crate::events::agent::Answer;
 use crate::events::call::CallResult;
 use crate::events::workspace::{
-    GuidanceRead, GuidanceScope, Projection, WorkspaceAttached, WorkspaceDetached, WorkspaceEntered, WorkspaceExited,
-    WorkspaceName, WorktreeLeft, WorktreeRemoved, WorktreeRetained, WorktreeSummary,
+    GuidanceRead, GuidanceScope, Projection, SkillInstalled, SkillMode, SkillSource, SkillUninstalled,
+    WorkspaceAttached, WorkspaceDetached, WorkspaceEntered, WorkspaceExited, WorkspaceName, WorktreeLeft,
+    WorktreeRemoved, WorktreeRetained, WorktreeSummary,
 };
 use crate::fold::AgentState;
 use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
-use crate::words::id::{TaskId, WorkspaceId};
-use crate::words::limit::{EXCERPT_BYTES_MAX, PATH_BYTES_MAX, WORKSPACES_MAX};
+use crate::words::id::{SkillName, TaskId, WorkspaceId};
+use crate::words::limit::{EXCERPT_BYTES_MAX, PATH_BYTES_MAX, SKILLS_MAX, WORKSPACES_MAX};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +36,15 @@ pub enum WorkspaceCommand {
     SettleWorktree {
         task: TaskId,
         fate: WorktreeFate,
+    },
+    /// Records a skill whose folder is there.
+    InstallSkill {
+        name: SkillName,
+        source: SkillSource,
+        mode: SkillMode,
+    },
+    UninstallSkill {
+        name: SkillName,
     },
 }
 
@@ -79,6 +90,14 @@ pub(super) fn decide(state: &AgentState, command: &WorkspaceCommand) -> Result<D
             Ok(Decision::answering(detach(state, *workspace)?, Answer::Workspace(*workspace)))
         }
         WorkspaceCommand::SettleWorktree { task, fate } => settle(state, *task, fate).map(Decision::of),
+        WorkspaceCommand::InstallSkill { name, source, mode } => {
+            install(state, name)?;
+            Ok(Decision::of(vec![SkillInstalled { name: name.clone(), source: *source, mode: *mode }.into()]))
+        }
+        WorkspaceCommand::UninstallSkill { name } if state.workspaces.skills.contains_key(name) => {
+            Ok(Decision::of(vec![SkillUninstalled { name: name.clone() }.into()]))
+        }
+        WorkspaceCommand::UninstallSkill { name } => Err(Rejection::Unknown { what: "skill", id: name.to_string() }),
     }
 }
 
@@ -166,6 +185,18 @@ fn settle(state: &AgentState, task: TaskId, fate: &WorktreeFate) -> Result<Vec<E
             WorktreeLeft { task, worktree, reason: excerpt(reason, EXCERPT_BYTES_MAX).to_owned() }.into()
         }
     }])
+}
+
+/// Whether the agent may have one more skill, of this name.
+fn install(state: &AgentState, name: &SkillName) -> Result<(), Rejection> {
+    not_private(state)?;
+    if state.workspaces.skills.contains_key(name) {
+        return Err(Rejection::SkillInstalled { name: name.clone() });
+    }
+    if state.workspaces.skills.len() >= SKILLS_MAX {
+        return Err(Rejection::TooMany { what: "skills", max: SKILLS_MAX });
+    }
+    Ok(())
 }
 
 /// What changed in the guidance files since they were read last.

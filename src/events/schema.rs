@@ -61,6 +61,8 @@ pub const SHAPES: &[ShapeRow] = &[
     workspace::ChangedFile::SHAPE,
     workspace::WorktreeSummary::SHAPE,
     workspace::GuidanceScope::SHAPE,
+    workspace::SkillSource::SHAPE,
+    workspace::SkillMode::SHAPE,
     memory::EpisodeBoundary::SHAPE,
     call::ExecRequest::SHAPE,
     call::CallError::SHAPE,

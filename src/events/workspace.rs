@@ -4,7 +4,7 @@
 
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::{TaskId, WorkspaceId};
+use crate::words::id::{SkillName, TaskId, WorkspaceId};
 
 shape! {
     /// A workspace as the agent names it.
@@ -57,9 +57,34 @@ shape! {
 
 shape! {
     /// Whose guidance a file is.
-    pub enum GuidanceScope { User, Agent, Workspace, }
+    pub enum GuidanceScope {
+        User,
+        Agent,
+        Workspace,
+        /// What is told of the skills that are installed.
+        Skills,
+    }
 }
-names!(GuidanceScope { User = "user", Agent = "agent", Workspace = "workspace", });
+names!(GuidanceScope { User = "user", Agent = "agent", Workspace = "workspace", Skills = "skills", });
+
+shape! {
+    /// Where a skill comes from.
+    pub enum SkillSource {
+        /// The program itself.
+        Builtin,
+        /// The skills of the home, by its name.
+        Named,
+        /// A folder of the machine.
+        Local,
+    }
+}
+names!(SkillSource { Builtin = "builtin", Named = "named", Local = "local", });
+
+shape! {
+    /// Whether an agent has a skill as it is at its source, or as it was.
+    pub enum SkillMode { Linked, Copied, }
+}
+names!(SkillMode { Linked = "linked", Copied = "copied", });
 
 plane! {
     /// Facts about workspaces.
@@ -109,12 +134,22 @@ plane! {
             worktree: Worktree,
             reason: String,
         }
-        /// An AGENTS.md was read that is not what it was; none when it is gone.
+        /// Guidance was read that is not what it was; none when it is gone.
         0x0709 guidance_read 1 since "0.1.0" => GuidanceRead(GuidanceRead) {
             scope: GuidanceScope,
             content: Option<Content>,
             /// Of the whole text.
             hash: Option<Hash>,
+        }
+        /// The agent has the skill, in a folder of its home.
+        0x070A skill_installed 1 since "0.1.0" => SkillInstalled(SkillInstalled) {
+            name: SkillName,
+            source: SkillSource,
+            mode: SkillMode,
+        }
+        /// The agent has the skill no more.
+        0x070B skill_uninstalled 1 since "0.1.0" => SkillUninstalled(SkillUninstalled) {
+            name: SkillName,
         }
     }
 }

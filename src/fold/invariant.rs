@@ -18,8 +18,8 @@ use crate::events::workspace::WorkspaceName;
 use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::limit::{
     BINDINGS_MAX, BOOTS_PER_STEP_MAX, DELIVERIES_OWED_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, NOTICES_KEPT_MAX,
-    RECEIPTS_MAX, RECENT_TURNS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX,
-    WAKE_REASONS_MAX, WORK_OPEN_MAX,
+    RECEIPTS_MAX, RECENT_TURNS_MAX, SKILLS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX,
+    WAITS_MAX, WAKE_REASONS_MAX, WORK_OPEN_MAX,
 };
 
 /// A state that contradicts itself.
@@ -91,6 +91,13 @@ const RULES: &[Rule] = &[
         WorkspaceName::Attached(id) => state.workspaces.attached.contains_key(id),
     }),
     ("a worktree was made for a task", |state| state.workspaces.worktrees.keys().all(|id| *id <= state.tasks.last)),
+    ("skills are bounded, and were installed before", |state| {
+        let skills = &state.workspaces.skills;
+        skills.len() <= SKILLS_MAX && skills.values().all(|skill| skill.seq <= state.head)
+    }),
+    ("only a public agent has skills", |state| {
+        state.agent.visibility == Visibility::Public || state.workspaces.skills.is_empty()
+    }),
     ("notes and episodes are bounded", |state| {
         state.memory.entries.len() <= MEMORY_ENTRIES_MAX && state.memory.episodes.len() <= EPISODES_KEPT_MAX
     }),

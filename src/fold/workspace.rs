@@ -8,16 +8,19 @@
 //! | attached | Detached | none     |
 //! | none     | WorktreeCreated | kept by its task |
 //! | kept     | WorktreeRetained, WorktreeRemoved, WorktreeLeft | none |
+//! | none     | SkillInstalled | installed |
+//! | installed | SkillUninstalled | none |
 //!
 //! **Invariant:** exactly one workspace is active, and it is attached or the home.
 
 use super::{Illegal, Place};
 use crate::events::workspace::{
-    GuidanceScope, Projection, WorkspaceAttached, WorkspaceEntered, WorkspaceEvent, WorkspaceName, Worktree,
+    GuidanceScope, Projection, SkillInstalled, SkillMode, SkillSource, WorkspaceAttached, WorkspaceEntered,
+    WorkspaceEvent, WorkspaceName, Worktree,
 };
 use crate::words::content::Content;
 use crate::words::hash::Hash;
-use crate::words::id::{EventSeq, TaskId, WorkspaceId};
+use crate::words::id::{EventSeq, SkillName, TaskId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,8 +32,10 @@ pub struct Workspaces {
     pub active: Active,
     /// Worktrees of tasks, until what becomes of them is settled.
     pub worktrees: BTreeMap<TaskId, Worktree>,
-    /// What the guidance files said when they were read last: of the user, the agent, the workspace.
+    /// What the guidance said when it was read last: of the user, the agent, the workspace, the skills.
     pub guidance: BTreeMap<u8, Guidance>,
+    /// The skills that are installed.
+    pub skills: BTreeMap<SkillName, Skill>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +65,13 @@ pub struct Guidance {
     pub hash: Hash,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skill {
+    pub seq: EventSeq,
+    pub source: SkillSource,
+    pub mode: SkillMode,
+}
+
 impl Default for Active {
     fn default() -> Self {
         Self {
@@ -78,6 +90,7 @@ fn rank(scope: GuidanceScope) -> u8 {
         GuidanceScope::User => 0,
         GuidanceScope::Agent => 1,
         GuidanceScope::Workspace => 2,
+        GuidanceScope::Skills => 3,
     }
 }
 
@@ -119,6 +132,10 @@ impl Workspaces {
                 }
                 Ok(())
             }
+            WorkspaceEvent::SkillInstalled(event) => self.install(event, place),
+            WorkspaceEvent::SkillUninstalled(event) => {
+                self.skills.remove(&event.name).map(drop).ok_or("the skill is not installed")
+            }
         }
     }
 
@@ -154,6 +171,14 @@ impl Workspaces {
             return Err("the workspace is the active one");
         }
         self.attached.remove(&workspace).map(drop).ok_or("the workspace is not attached")
+    }
+
+    fn install(&mut self, event: &SkillInstalled, place: Place) -> Result<(), Illegal> {
+        let skill = Skill { seq: place.seq, source: event.source, mode: event.mode };
+        match self.skills.insert(event.name.clone(), skill) {
+            None => Ok(()),
+            Some(_) => Err("the skill is installed"),
+        }
     }
 
     fn settle(&mut self, task: TaskId) -> Result<(), Illegal> {

@@ -21,6 +21,7 @@ mod records;
 mod reply;
 pub mod serve;
 mod signature;
+mod skills;
 mod stream;
 mod tasks;
 mod waiting;
@@ -136,6 +137,7 @@ fn routes() -> Router<Shared> {
         .merge(tasks::routes())
         .merge(waiting::routes())
         .merge(workspace::routes())
+        .merge(skills::routes())
         .merge(bindings::routes())
         .merge(callbacks::routes())
         .merge(webhooks::routes())

@@ -78,6 +78,8 @@ pub(super) struct Shared {
     pub model_calls: Permits,
     pub commands: Permits,
     pub loads: Semaphore,
+    /// Held while a skill's folder and the record of it change together.
+    pub skills: tokio::sync::Mutex<()>,
     /// Held while an agent's bindings and their secrets change together.
     pub binding: tokio::sync::Mutex<()>,
     awake: Mutex<HashMap<AgentId, Inbox>>,
@@ -217,6 +219,7 @@ impl Shared {
             model_calls: Permits::new(settings.model_calls_max),
             commands: Permits::new(settings.commands_max),
             loads: Semaphore::new(LOADS_AT_ONCE),
+            skills: tokio::sync::Mutex::default(),
             binding: tokio::sync::Mutex::default(),
             settings,
             awake: Mutex::default(),

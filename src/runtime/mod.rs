@@ -7,6 +7,7 @@
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
 //! - [`permit`], [`deadline`], [`feed`], [`source`], [`secret`]: places, times, followers, the clock, kept secrets
 //! - `webhook`: what webhooks are signed with
+//! - [`skill`]: the folders of skills in an agent's home
 //! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
 //!
 //! **Invariant:** effects start from durable state alone: a loop has one append under way, and reconciles after it.
@@ -33,5 +34,6 @@ pub mod process;
 pub mod reconcile;
 pub mod secret;
 pub mod settings;
+pub mod skill;
 pub mod source;
 mod webhook;

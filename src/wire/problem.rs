@@ -61,11 +61,13 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("message_not_waiting", 409, "the message was taken up or dropped"),
     ("no_current_run", 409, "no run is under way"),
     ("nothing_to_do", 409, "it is as it was asked to be"),
+    ("skill_already_installed", 409, "the agent has a skill of this name"),
     ("stale_attempt", 409, "the result is of an attempt that was replaced"),
     ("stale_run_id", 409, "another run is under way; `current_run_id` names it"),
     ("agent_archived", 410, "the agent has ended; it can be read"),
     ("body_too_large", 413, "the body has more bytes than the route takes"),
     ("unsupported_media_type", 415, "the body is of a type that the route does not take"),
+    ("skill_manager_unavailable", 424, "nothing that fetches skills from elsewhere is configured"),
     ("idempotency_key_reused", 422, "the key was sent before with another request"),
     ("invalid_field", 422, "a value does not fit; `field` names it where one is to blame"),
     ("overloaded", 429, "too much is under way; try again"),
@@ -124,6 +126,7 @@ impl From<&Rejection> for Problem {
                 problem.with("requested_run_id", requested.to_string()).with("current_run_id", current.to_string())
             }
             Rejection::Invalid { field, .. } => problem.with("field", *field),
+            Rejection::SkillInstalled { name } => problem.with("skill_name", name.as_str()),
             _ => problem,
         }
     }
@@ -141,6 +144,9 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
         Rejection::Unknown { what: "operator binding", .. } | Rejection::NotBound { .. } => {
             "holon binding list names the bindings there are"
         }
+        Rejection::Unknown { what: "skill", .. } => "holon skills list names the skills there are",
+        Rejection::Unknown { what: "built-in skill", .. } => "holon help skills names those there are",
+        Rejection::Unknown { what: "named skill", .. } => "a named skill is a folder with a SKILL.md in HOME/skills",
         Rejection::Unknown { what: "workspace", .. } => "holon workspace list names the workspaces there are",
         Rejection::Ended { .. } => "what has ended can be read, and not altered",
         Rejection::AgentArchived => "what it did can still be read; create another agent to go on",
@@ -162,6 +168,7 @@ fn status(rejection: &Rejection) -> u16 {
         | Rejection::StaleRun { .. }
         | Rejection::NoCurrentRun
         | Rejection::Ended { .. }
+        | Rejection::SkillInstalled { .. }
         | Rejection::MessageNotWaiting
         | Rejection::StaleAttempt
         | Rejection::NothingToDo => 409,

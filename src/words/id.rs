@@ -1,6 +1,6 @@
 //! Names of things. Ids are counters in the state, scoped to the agent, in a readable text form (architecture 5).
 
-use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX};
+use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX, SKILL_NAME_BYTES_MAX};
 use super::readable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -67,6 +67,46 @@ impl FromStr for AgentId {
 }
 
 impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a skill, which is that of its folder too: ASCII letters, digits, `-` and `_`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SkillName(String);
+
+/// A text is not a skill's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is 1 to {SKILL_NAME_BYTES_MAX} of ASCII letters, digits, '-' and '_'")]
+pub struct SkillNameError;
+
+impl SkillName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for SkillName {
+    type Error = SkillNameError;
+
+    fn try_from(text: String) -> Result<Self, SkillNameError> {
+        let is_plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+        let is_name = (1..=SKILL_NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain);
+        if is_name { Ok(Self(text)) } else { Err(SkillNameError) }
+    }
+}
+
+impl FromStr for SkillName {
+    type Err = SkillNameError;
+
+    fn from_str(text: &str) -> Result<Self, SkillNameError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl fmt::Display for SkillName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -200,6 +240,16 @@ mod tests {
         }
         assert_eq!(AgentId::chosen(&"a".repeat(49)), Err(AgentIdError::Length));
         assert_eq!(AgentId::parse("main.c12").unwrap().as_str(), "main.c12");
+    }
+
+    #[test]
+    fn a_skills_name_leads_to_no_other_folder() {
+        for good in ["a", "long-work", "Rev_2", &"a".repeat(64)] {
+            assert_eq!(good.parse::<SkillName>().unwrap().as_str(), good);
+        }
+        for bad in ["", ".", "..", ".new", "a/b", "a.b", "ä", "a b", &"a".repeat(65)] {
+            assert!(bad.parse::<SkillName>().is_err(), "{bad}");
+        }
     }
 
     #[test]

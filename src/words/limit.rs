@@ -150,6 +150,15 @@ pub const SEARCH_MATCHES_DEFAULT: u32 = 200;
 pub const SEARCH_MATCHES_MAX: u32 = 2_000;
 /// One guidance file.
 pub const GUIDANCE_BYTES_MAX: usize = 64 * 1024;
+/// Skills installed for one agent.
+pub const SKILLS_MAX: usize = 32;
+/// A skill's name, and what is told of what it is for.
+pub const SKILL_NAME_BYTES_MAX: usize = 64;
+pub const SKILL_DESCRIPTION_BYTES_MAX: usize = 1_024;
+/// Files and folders of a skill that is copied, how deep they lie, and their bytes together.
+pub const SKILL_FILES_MAX: usize = 256;
+pub const SKILL_DEPTH_MAX: usize = 8;
+pub const SKILL_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Notes of the working memory, and one note.
 pub const MEMORY_ENTRIES_MAX: usize = 64;
@@ -286,6 +295,7 @@ const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX 
 const _: () = assert!(
     CALLS_PER_ROUND_BYTES_MAX + CALLS_PER_ROUND_MAX * 2 * (CALL_NAME_BYTES_MAX + EXCERPT_BYTES_MAX) < EVENT_BYTES_MAX
 );
+const _: () = assert!(SKILLS_MAX * (SKILL_NAME_BYTES_MAX + SKILL_DESCRIPTION_BYTES_MAX) < GUIDANCE_BYTES_MAX);
 const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
 const _: () = assert!(REQUEST_BODY_BYTES_MAX < REQUEST_BODIES_BYTES_MAX);
 const _: () = assert!(CALLBACK_BODY_BYTES_MAX < MESSAGE_BODY_BYTES_MAX);

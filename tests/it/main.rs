@@ -75,6 +75,7 @@ mod shell;
 mod shutdown;
 mod signature;
 mod size;
+mod skills;
 mod slow;
 mod store;
 mod story;

@@ -25,6 +25,7 @@ const FIXTURES: &[&str] = &[
     "005-operator",
     "006-signed-webhook",
     "007-model",
+    "008-skills",
 ];
 
 /// What marks the story in a fixture's README.

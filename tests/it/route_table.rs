@@ -29,6 +29,7 @@ const TABLE: &str = "
     GET  /agents/{id}/briefs                                     guarded  [Brief]
     GET  /agents/{id}/transcript                                 guarded  [Entry]
     GET  /agents/{id}/worktree-summary                           guarded  Worktrees
+    GET  /agents/{id}/skills                                     guarded  Skills
     GET  /agents/{id}/diagnostics                                guarded  Diagnostics
     GET  /agents/{id}/messages/{rid}                             guarded  Message
     GET  /agents/{id}/events                                     guarded  EventPage
@@ -86,6 +87,8 @@ const TABLE: &str = "
     POST /control/agents/{id}/workspace/attach                   guarded  WorkspaceAttached
     POST /control/agents/{id}/workspace/exit                     guarded  Done
     POST /control/agents/{id}/workspace/detach                   guarded  WorkspaceDone
+    POST /control/agents/{id}/skills/install                     guarded  SkillDone
+    POST /control/agents/{id}/skills/uninstall                   guarded  SkillDone
     GET  /control/runtime/status                                 guarded  RuntimeStatus
     GET  /control/runtime/readiness                              guarded  Readiness
     POST /control/runtime/shutdown                               guarded  ShuttingDown

@@ -35,16 +35,16 @@ use holon::events::work::{
     WorkItemHeld, WorkItemPicked, WorkItemRechecked, WorkItemUpdated,
 };
 use holon::events::workspace::{
-    ChangedFile, GuidanceRead, GuidanceScope, Projection, WorkspaceAttached, WorkspaceDetached, WorkspaceEntered,
-    WorkspaceExited, WorkspaceName, Worktree, WorktreeCreated, WorktreeLeft, WorktreeRemoved, WorktreeRetained,
-    WorktreeSummary,
+    ChangedFile, GuidanceRead, GuidanceScope, Projection, SkillInstalled, SkillMode, SkillSource, SkillUninstalled,
+    WorkspaceAttached, WorkspaceDetached, WorkspaceEntered, WorkspaceExited, WorkspaceName, Worktree, WorktreeCreated,
+    WorktreeLeft, WorktreeRemoved, WorktreeRetained, WorktreeSummary,
 };
 use holon::events::{Cause, Envelope, Event};
 use holon::words::content::Content;
 use holon::words::hash::Hash;
 use holon::words::id::{
-    AgentId, BindingId, Boot, BriefId, EpisodeId, EventSeq, MessageId, NoticeId, RunId, TaskId, TimerId, TriggerId,
-    WaitId, WorkId, WorkspaceId,
+    AgentId, BindingId, Boot, BriefId, EpisodeId, EventSeq, MessageId, NoticeId, RunId, SkillName, TaskId, TimerId,
+    TriggerId, WaitId, WorkId, WorkspaceId,
 };
 use holon::words::time::Timestamp;
 
@@ -409,7 +409,13 @@ fn workspace_events() -> Vec<Event> {
         WorktreeRemoved { task, worktree: worktree.clone() }.into(),
         WorktreeLeft { task, worktree, reason: "it is locked".into() }.into(),
         GuidanceRead { scope: GuidanceScope::Workspace, content: Some(stored()), hash: Some(hash()) }.into(),
+        SkillInstalled { name: skill(), source: SkillSource::Local, mode: SkillMode::Copied }.into(),
+        SkillUninstalled { name: skill() }.into(),
     ]
+}
+
+fn skill() -> SkillName {
+    "long-work".parse().expect("a sample's name is valid")
 }
 
 fn memory_events() -> Vec<Event> {

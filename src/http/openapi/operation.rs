@@ -101,6 +101,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     read("/agents/{id}/briefs", "[Brief]", "The newest briefs, the oldest of them first.").asking(LIMIT),
     read("/agents/{id}/transcript", "[Entry]", "The turn that runs, or the one that ended last.").asking(LIMIT),
     read("/agents/{id}/worktree-summary", "Worktrees", "Worktrees of the agent's tasks."),
+    read("/agents/{id}/skills", "Skills", "The skills that the agent has."),
     read("/agents/{id}/messages/{rid}", "Message", "A message, and what became of it."),
     read("/agents/{id}/events", "EventPage", "A page of the agent's events.").asking(EVENTS),
     stream("/agents/{id}/events/stream", "The agent's events as they are recorded."),
@@ -288,6 +289,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ("Detach", r#"{"workspace_id": "ws-1", "trust": "trusted_operator"}"#),
         "WorkspaceDone",
         "Detaches a workspace that is not the active one.",
+    ),
+    write(
+        "/control/agents/{id}/skills/install",
+        ("NewSkill", r#"{"kind": {"kind": "builtin", "name": "long-work"}}"#),
+        "SkillDone",
+        "Gives the agent a skill, of which it is told from its next turn on.",
+    ),
+    write(
+        "/control/agents/{id}/skills/uninstall",
+        ("SkillToGo", r#"{"name": "long-work"}"#),
+        "SkillDone",
+        "Takes a skill from the agent; what it was linked to stays.",
     ),
     // The runtime.
     read("/control/runtime/status", "RuntimeStatus", "How the runtime is."),

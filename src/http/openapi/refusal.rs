@@ -32,6 +32,7 @@ const REFUSALS: &[Refusal] = &[
         name: "Invalid",
         when: "A field is unknown, missing or out of its bounds, or the key was used for another request.",
     },
+    Refusal { status: 424, name: "Unfetched", when: "What the request needs from elsewhere cannot be had." },
     Refusal { status: 429, name: "TooMany", when: "A limit is reached; `Retry-After` says when to ask again." },
     Refusal {
         status: 503,
@@ -47,6 +48,7 @@ const GUARDED: &[u16] = &[401, 429];
 const OF_AN_AGENT: &[u16] = &[404];
 const WITH_A_BODY: &[u16] = &[408, 413, 415, 422];
 const ALTERING: &[u16] = &[409, 410, 429];
+const FETCHING: &[u16] = &[424];
 
 /// The refusals that an operation may give, by status.
 pub(super) fn of(operation: &Operation) -> Map<String, Value> {
@@ -58,6 +60,7 @@ pub(super) fn of(operation: &Operation) -> Map<String, Value> {
         (OF_AN_AGENT, operation.reads_the_ledger()),
         (WITH_A_BODY, takes_body),
         (ALTERING, takes_body && operation.reads_the_ledger()),
+        (FETCHING, operation.path.ends_with("/skills/install")),
     ];
     let statuses = groups.iter().filter(|(_, applies)| *applies).flat_map(|(statuses, _)| *statuses);
     let named = |status: &u16| REFUSALS.iter().find(|refusal| refusal.status == *status);

@@ -16,6 +16,7 @@ use crate::fold::AgentState;
 use crate::runtime::handle::Handle;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
+use crate::runtime::skill;
 use crate::tools;
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
@@ -65,6 +66,7 @@ impl OutsideCall {
                 output::page(&handle, &self.state, task, offset.unwrap_or(0), shown_tokens).await
             }
             Action::ReadFile { path, first_line, lines_max } => {
+                let (place, path) = skill::reached(shared, &self.state, place, path);
                 in_files(move || {
                     file::read(&place, &path, first_line, lines_max).map(|shown| viewed(shown.to_string()))
                 })

@@ -10,6 +10,7 @@
 //! | `secret [keeps\|none]` | what webhooks are signed with is set, beside the one before; or cleared |
 //! | `signed TEXT`, `unsigned TEXT` | a webhook comes |
 //! | `attach PATH`, `leave`, `detach WORKSPACE`, `settle TASK FATE` | `FATE` is `retained`, `removed` or `left` |
+//! | `install SKILL SOURCE MODE`, `uninstall SKILL` | a skill whose folder is there, or goes |
 //! | `begin-guided TEXT` | a turn begins, and the agent's AGENTS.md says so |
 //! | `call` | the call that is next is begun at the outside |
 //! | `bring [DETAIL]` | it comes back with what such calls bring; `refused KIND` with a refusal |
@@ -41,12 +42,14 @@ use holon::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surfa
 use holon::events::task::{ChildLifecycle, CommandSpec, WorkspaceMode};
 use holon::events::waiting::DeliveryMode;
 use holon::events::work::WorkChange;
-use holon::events::workspace::{GuidanceScope, Projection, WorkspaceName, Worktree, WorktreeSummary};
+use holon::events::workspace::{
+    GuidanceScope, Projection, SkillMode, SkillSource, WorkspaceName, Worktree, WorktreeSummary,
+};
 use holon::fold::outbox::Delivery;
 use holon::fold::owed::Effect;
 use holon::words::content::Content;
 use holon::words::hash::Hash;
-use holon::words::id::{AgentId, EventSeq, TaskId, TimerId, WaitId};
+use holon::words::id::{AgentId, EventSeq, SkillName, TaskId, TimerId, WaitId};
 use std::str::FromStr;
 
 /// The command that `verb` stands for; none if it is of another table.
@@ -145,9 +148,17 @@ fn workspace(verb: &str, rest: &str) -> Option<WorkspaceCommand> {
         "attach" => WorkspaceCommand::Attach { anchor: rest.into(), projection: Projection::CanonicalRoot },
         "leave" => WorkspaceCommand::Exit,
         "detach" => WorkspaceCommand::Detach { workspace: id(first) },
+        "install" => install(id(first), second),
+        "uninstall" => WorkspaceCommand::UninstallSkill { name: id(first) },
         "settle" => WorkspaceCommand::SettleWorktree { task: id(first), fate: fate(second) },
         _ => return None,
     })
+}
+
+fn install(name: SkillName, rest: &str) -> WorkspaceCommand {
+    let (source, mode) = split(rest);
+    let source = SkillSource::from_name(source).expect("a source");
+    WorkspaceCommand::InstallSkill { name, source, mode: SkillMode::from_name(mode).expect("a mode") }
 }
 
 fn fate(name: &str) -> WorktreeFate {

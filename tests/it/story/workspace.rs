@@ -1,6 +1,8 @@
 //! Workspaces and worktrees, and calls that a restart cuts.
 
-use super::check;
+use super::{check, tell};
+use crate::world::World;
+use holon::words::limit::SKILLS_MAX;
 
 #[test]
 fn a_folder_is_attached_once_and_the_active_one_cannot_be_detached() {
@@ -26,6 +28,46 @@ fn a_folder_is_attached_once_and_the_active_one_cannot_be_detached() {
         workspace_detached workspace=ws-2
         > detach ws-2
         ! there is no workspace ws-2
+        "#,
+    );
+}
+
+#[test]
+fn a_skill_is_installed_once_and_there_are_only_so_many() {
+    check(
+        r#"
+        > install mend named linked
+        skill_installed name=mend source=named mode=linked
+        > install mend local copied
+        ! the skill mend is installed already
+        > uninstall other
+        ! there is no skill other
+        > uninstall mend
+        skill_uninstalled name=mend
+        > uninstall mend
+        ! there is no skill mend
+        > posture
+        idle nothing_open []
+        "#,
+    );
+    let mut world = World::new();
+    for number in 0..SKILLS_MAX {
+        tell(&mut world, &format!("install s{number} local linked"));
+    }
+    let refused = tell(&mut world, "install more local linked");
+    assert_eq!(refused, [format!("! there are {SKILLS_MAX} skills already, which is the most there may be")]);
+    tell(&mut world, "uninstall s0");
+    assert_eq!(tell(&mut world, "install more local linked").len(), 1);
+    assert_eq!(world.state.workspaces.skills.len(), SKILLS_MAX);
+}
+
+#[test]
+fn a_private_child_is_given_no_skills() {
+    check(
+        r#"
+        given prompt help; begin; round; answer | SpawnAgent {"initial_message":"mend it"}; call; bring
+        > of main.c1 install mend named linked
+        main.c1: ! the agent is private: only its parent sends it messages
         "#,
     );
 }

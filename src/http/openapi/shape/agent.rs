@@ -3,6 +3,22 @@
 use super::{Shape, told};
 
 pub(super) const SHAPES: &[Shape] = &[
+    told("Skills", "The skills of an agent.", &[("ok", "yes"), ("agent_id", "agent"), ("skills", "[Skill]")]),
+    told(
+        "Skill",
+        "A skill. There is a `warning` in place of a description where the folder is not what it was.",
+        &[
+            ("skill_id", "text"),
+            ("name", "text"),
+            ("description?", "text"),
+            ("path", "path"),
+            ("scope", "user|agent|workspace"),
+            ("source", "SkillSource"),
+            ("install_mode", "SkillMode"),
+            ("link_target?", "path"),
+            ("warning?", "text"),
+        ],
+    ),
     told(
         "AgentEntry",
         "An agent in a list.",

@@ -54,6 +54,7 @@ pub(super) const SHAPES: &[Shape] = &[
         "The workspace, and its folder.",
         &[("ok", "yes"), ("agent_id", "agent"), ("workspace_id", "workspace"), ("workspace_anchor", "path")],
     ),
+    told("SkillDone", "The skill.", &[("ok", "yes"), ("agent_id", "agent"), ("skill_name", "text")]),
     told(
         "Preview",
         "A prompt that nobody was sent.",

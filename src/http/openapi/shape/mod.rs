@@ -12,7 +12,7 @@ use crate::events::queue::{Admission, Lane, MessageKind, Surface, Trust};
 use crate::events::task::{ChildLifecycle, TaskStatus, WorkspaceMode};
 use crate::events::turn::{AbortMode, SectionKind, TurnOutcome};
 use crate::events::work::{PlanStatus, TodoStatus};
-use crate::events::workspace::Projection;
+use crate::events::workspace::{Projection, SkillMode, SkillSource};
 use crate::fold::posture::PostureKind;
 
 /// An object. The names of members that may be missing end with `?`.
@@ -54,6 +54,8 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("ProjectionKind", Projection::NAMES),
     ("Role", Role::NAMES),
     ("SectionKind", SectionKind::NAMES),
+    ("SkillMode", SkillMode::NAMES),
+    ("SkillSource", SkillSource::NAMES),
     ("TaskStatus", TaskStatus::NAMES),
     ("TodoStatus", TodoStatus::NAMES),
     ("TrustLevel", Trust::NAMES),

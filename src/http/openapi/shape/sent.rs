@@ -152,5 +152,20 @@ pub(super) const SHAPES: &[Shape] = &[
         &[("action", "set|rotate|clear"), ("secret?", "?text"), TRUST],
     ),
     sent("Attach", "A folder of the server's machine.", &[("path", "path"), TRUST]),
+    sent("NewSkill", "A skill to be installed.", &[("kind", "SkillKind"), TRUST]),
+    sent(
+        "SkillKind",
+        "Where the skill comes from: `builtin` and `named` take a `name`, `local` a `path`, `remote` a `package`, which \
+         nothing here fetches. Linked is the default; what is built in is copied.",
+        &[
+            ("kind", "builtin|named|local|remote"),
+            ("name?", "text"),
+            ("path?", "path"),
+            ("mode?", "?SkillMode"),
+            ("package?", "text"),
+            ("skill?", "?text"),
+        ],
+    ),
+    sent("SkillToGo", "A skill that the agent has.", &[("name", "text"), TRUST]),
     sent("Detach", "A workspace to be detached.", &[("workspace_id", "text"), TRUST]),
 ];

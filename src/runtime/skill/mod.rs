@@ -1,0 +1,253 @@
+//! Skills: folders with a SKILL.md in an agent's home, of which its turns are told.
+//!
+//! - [`about`]: what a SKILL.md says of itself
+//! - [`place`]: making the folders, and removing them
+//!
+//! **Invariant:** a skill that is recorded has its folder: that is made before the record, and removed after it. A crash
+//! between the two leaves a folder that no record names: nobody is told of it, and the next change to a skill of this
+//! name replaces or removes it.
+
+mod about;
+mod place;
+
+use super::effect::workspace::Place;
+use super::handle::{Handle, SubmitError, blocking};
+use super::host::Shared;
+use crate::decide::workspace::WorkspaceCommand;
+use crate::decide::{self, Rejection, Request, RequestKey};
+use crate::events::Cause;
+use crate::events::workspace::{SkillMode, SkillSource};
+use crate::fold::AgentState;
+use crate::fold::agent::Lifecycle;
+use crate::fold::workspace::Skill;
+use crate::ledger::StoreError;
+use crate::words::id::{AgentId, SkillName};
+use place::{Origin, PlaceError};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The skills that the program brings along.
+pub const BUILTIN: &[(&str, &str)] = &[
+    ("long-work", include_str!("../../guide/skills/long-work/SKILL.md")),
+    ("runbook", include_str!("../../guide/skills/runbook/SKILL.md")),
+];
+
+/// What every skill begins with.
+const FILE: &str = "SKILL.md";
+
+/// A skill as a surface asks for it.
+#[derive(Clone, Debug)]
+pub enum NewSkill {
+    Builtin {
+        name: SkillName,
+    },
+    /// One of the home's.
+    Named {
+        name: SkillName,
+        mode: SkillMode,
+    },
+    /// A folder that is there, by its resolved path; the skill has its name.
+    Local {
+        name: SkillName,
+        folder: PathBuf,
+        mode: SkillMode,
+    },
+}
+
+/// A skill that an agent has.
+#[derive(Debug)]
+pub struct Installed {
+    pub name: SkillName,
+    pub skill: Skill,
+    pub folder: PathBuf,
+    /// Where the folder is a link to.
+    pub link_target: Option<PathBuf>,
+    /// What it is for, or why that is not known.
+    pub description: Result<String, String>,
+}
+
+impl NewSkill {
+    pub fn name(&self) -> &SkillName {
+        match self {
+            Self::Builtin { name } | Self::Named { name, .. } | Self::Local { name, .. } => name,
+        }
+    }
+
+    /// What is to be recorded.
+    fn command(&self) -> WorkspaceCommand {
+        let (source, mode) = match self {
+            Self::Builtin { .. } => (SkillSource::Builtin, SkillMode::Copied),
+            Self::Named { mode, .. } => (SkillSource::Named, *mode),
+            Self::Local { mode, .. } => (SkillSource::Local, *mode),
+        };
+        WorkspaceCommand::InstallSkill { name: self.name().clone(), source, mode }
+    }
+
+    /// Where it is to be had, in this home.
+    fn origin(self, home: &Path) -> Result<Origin, Rejection> {
+        match self {
+            Self::Builtin { name } => {
+                let text = BUILTIN.iter().find(|(known, _)| *known == name.as_str());
+                let unknown = || Rejection::Unknown { what: "built-in skill", id: name.to_string() };
+                text.map(|(_, text)| Origin::Text(text)).ok_or_else(unknown)
+            }
+            Self::Named { name, mode } => {
+                let folder = home.join("skills").join(name.as_str());
+                let unknown = || Rejection::Unknown { what: "named skill", id: name.to_string() };
+                folder.is_dir().then(|| Origin::Folder(folder.clone(), mode)).ok_or_else(unknown)
+            }
+            Self::Local { folder, mode, .. } => Ok(Origin::Folder(folder, mode)),
+        }
+    }
+}
+
+impl Handle {
+    /// Makes a skill an agent's own.
+    pub async fn install_skill(
+        &self,
+        agent: &AgentId,
+        new: NewSkill,
+        key: Option<RequestKey>,
+    ) -> Result<(), SubmitError> {
+        let (handle, agent) = (self.clone(), agent.clone());
+        unhindered(async move {
+            let (name, command) = (new.name().clone(), new.command());
+            let _one_at_a_time = handle.shared.skills.lock().await;
+            if handle.would_record(&agent, command.clone()).await? {
+                let (shared, agent, name) = (handle.shared.clone(), agent.clone(), name.clone());
+                blocking(move || place_new(&shared, &agent, &name, new)).await?;
+            }
+            handle.record(agent, name, command, key).await
+        })
+        .await
+    }
+
+    /// Takes a skill from an agent. What it was linked to stays.
+    pub async fn uninstall_skill(
+        &self,
+        agent: &AgentId,
+        name: SkillName,
+        key: Option<RequestKey>,
+    ) -> Result<(), SubmitError> {
+        let (handle, agent) = (self.clone(), agent.clone());
+        unhindered(async move {
+            let _one_at_a_time = handle.shared.skills.lock().await;
+            let command = WorkspaceCommand::UninstallSkill { name: name.clone() };
+            handle.record(agent, name, command, key).await
+        })
+        .await
+    }
+
+    /// The skills that an agent has, by name.
+    pub async fn skills(&self, agent: &AgentId) -> Result<Vec<Installed>, SubmitError> {
+        let skills = self.read(agent, |state| state.workspaces.skills.clone()).await?;
+        let skills_folder = folder(&self.shared, agent);
+        let look =
+            move || skills.into_iter().map(|(name, skill)| Installed::look(&skills_folder, name, skill)).collect();
+        blocking(move || Ok::<_, StoreError>(look())).await
+    }
+
+    /// The folder that a skill of the agent has.
+    pub fn skill_folder(&self, agent: &AgentId, name: &SkillName) -> PathBuf {
+        folder(&self.shared, agent).join(name.as_str())
+    }
+
+    /// Whether the core takes the command as things stand: only then a folder is touched for it.
+    async fn would_record(&self, agent: &AgentId, command: WorkspaceCommand) -> Result<bool, SubmitError> {
+        let now = self.now();
+        let would = move |state: &AgentState| {
+            state.agent.lifecycle != Lifecycle::Archived && decide::decide(state, &command.into(), now).is_ok()
+        };
+        self.read(agent, would).await
+    }
+
+    /// Has the command recorded; whatever came of it, a folder stays only where a record names it.
+    async fn record(
+        &self,
+        agent: AgentId,
+        name: SkillName,
+        command: WorkspaceCommand,
+        key: Option<RequestKey>,
+    ) -> Result<(), SubmitError> {
+        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        let answer = self.submit(&agent, request, Vec::new()).await.map(drop);
+        match self.tidy(&agent, name).await {
+            // There is no such agent, as the answer says.
+            Ok(()) | Err(SubmitError::Rejected(_)) => {}
+            Err(error) => tracing::warn!(%agent, %error, "a skill's folder may stay; the next change tries again"),
+        }
+        answer
+    }
+
+    /// Removes a folder that no record names.
+    async fn tidy(&self, agent: &AgentId, name: SkillName) -> Result<(), SubmitError> {
+        let folder = self.skill_folder(agent, &name);
+        if self.read(agent, move |state| state.workspaces.skills.contains_key(&name)).await? {
+            return Ok(());
+        }
+        blocking(move || place::remove(&folder).map_err(PlaceError::from)).await
+    }
+}
+
+/// Whoever asked may go; what was begun comes to its end all the same.
+async fn unhindered(act: impl Future<Output = Result<(), SubmitError>> + Send + 'static) -> Result<(), SubmitError> {
+    tokio::spawn(act).await.unwrap_or_else(|error| Err(SubmitError::Unavailable(error.to_string())))
+}
+
+fn place_new(shared: &Shared, agent: &AgentId, name: &SkillName, new: NewSkill) -> Result<(), SubmitError> {
+    let home = shared.agents_folder.parent().unwrap_or(&shared.agents_folder);
+    Ok(place::place(&folder(shared, agent), name, &new.origin(home)?)?)
+}
+
+/// Where an agent has its skills.
+pub(super) fn folder(shared: &Shared, agent: &AgentId) -> PathBuf {
+    shared.agents_folder.join(agent.as_str()).join("skills")
+}
+
+/// What a turn is told of skills: name, description and where to read on. None without any.
+pub(super) fn list(skills_folder: &Path, names: &[SkillName]) -> Option<String> {
+    let mut list = String::new();
+    for name in names {
+        let folder = skills_folder.join(name.as_str());
+        if let Ok(description) = about::read(&folder, name) {
+            let path = folder.join(FILE);
+            writeln!(list, "- {name}: {description}\n  {}", path.display()).expect("a string takes all");
+        }
+    }
+    Some(list).filter(|list| !list.is_empty())
+}
+
+/// From where a file is read: from a skill's own folder, linked or not, where the path leads into one.
+pub(super) fn reached(shared: &Shared, state: &AgentState, place: Place, path: String) -> (Place, String) {
+    let skills_folder = folder(shared, &state.agent_id);
+    let whole = place.root.join(&place.cwd).join(&path);
+    let inside = whole.strip_prefix(&skills_folder).ok().and_then(|inside| {
+        let name = inside.components().next()?.as_os_str().to_str()?;
+        let is_installed = name.parse().is_ok_and(|name: SkillName| state.workspaces.skills.contains_key(&name));
+        is_installed.then(|| (skills_folder.join(name), inside.strip_prefix(name).unwrap_or(inside)))
+    });
+    match inside {
+        Some((root, file)) => (Place { root, cwd: PathBuf::new() }, file.to_string_lossy().into_owned()),
+        None => (place, path),
+    }
+}
+
+impl Installed {
+    fn look(skills_folder: &Path, name: SkillName, skill: Skill) -> Self {
+        let folder = skills_folder.join(name.as_str());
+        let (link_target, description) = (folder.read_link().ok(), about::read(&folder, &name));
+        Self { name, skill, folder, link_target, description }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_skills_are_what_their_names_say() {
+        for (name, text) in BUILTIN {
+            assert!(about::description(text, &name.parse().unwrap()).is_ok(), "{name}");
+        }
+    }
+}
