@@ -9,6 +9,7 @@ use serde_json::json;
 pub(super) const GUIDES: &[(&str, &str)] = &[
     ("first-agent", include_str!("../guide/first-agent.md")),
     ("long-work", include_str!("../guide/long-work.md")),
+    ("skills", include_str!("../guide/skills.md")),
     ("webhooks", include_str!("../guide/webhooks.md")),
     ("transports", include_str!("../guide/transports.md")),
     ("crash", include_str!("../guide/crash.md")),
@@ -22,8 +23,8 @@ pub(super) const GUIDES: &[(&str, &str)] = &[
 /// Where the guides are named.
 pub(super) const AFTER_HELP: &str = "\
 Guides, by holon help TOPIC:
-  first-agent, long-work, webhooks, transports, crash, providers, security, operations, problem-codes,
-  event-kinds";
+  first-agent, long-work, skills, webhooks, transports, crash, providers, security, operations,
+  problem-codes, event-kinds";
 
 #[derive(Args)]
 pub(super) struct HelpArgs {

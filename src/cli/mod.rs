@@ -14,6 +14,7 @@ mod model;
 mod print;
 mod run;
 mod serve;
+mod skills;
 mod task;
 mod transcript;
 mod waiting;
@@ -105,6 +106,9 @@ enum Verb {
     /// Where an agent works: list, attach, exit, detach.
     #[command(subcommand)]
     Workspace(workspace::WorkspaceVerb),
+    /// What an agent has to read up on: list, install, uninstall.
+    #[command(subcommand)]
+    Skills(skills::SkillsVerb),
     /// Ledgers: verify, stats, head, prompt.
     #[command(subcommand)]
     Ledger(ledger::LedgerVerb),
@@ -255,6 +259,7 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Binding(verb) => binding::dispatch(globals, verb).await,
         Verb::Notices(args) => binding::notices(globals, args).await,
         Verb::Workspace(verb) => workspace::dispatch(globals, verb).await,
+        Verb::Skills(verb) => skills::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
         Verb::Debug(verb) => model::debug(globals, verb).await,
         Verb::Config(verb) => config::dispatch(globals, verb),

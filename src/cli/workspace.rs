@@ -62,7 +62,7 @@ async fn asked(globals: &Globals, agent: &AgentArg, verb: &str, body: &Value) ->
 }
 
 /// A path is meant from where holon was called, not from where the server runs.
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 

@@ -66,7 +66,7 @@ pub(super) const TOOLS: &[Tool] = &[
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadFile {
-    /// Relative to the working folder, or absolute inside the execution root.
+    /// Relative to the working folder, or absolute inside the execution root or a skill that is installed.
     path: String,
     /// The first line to read, from 1.
     first_line: Option<u64>,

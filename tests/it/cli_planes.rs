@@ -190,6 +190,36 @@ fn a_workspace_is_named_from_where_one_stands() {
 }
 
 #[test]
+fn a_skill_is_named_or_is_a_folder_from_where_one_stands() {
+    let home = Home::new();
+    for folder in [home.workspace().join("mend"), home.path().join("skills/paint")] {
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let name = folder.file_name().expect("a name").to_string_lossy();
+        let text = format!("---\nname: {name}\ndescription: How to {name}.\n---\n");
+        std::fs::write(folder.join("SKILL.md"), text).expect("a file");
+    }
+    let _daemon = home.serve();
+    say(&home, &["agent", "create", "other"]).data();
+    assert_eq!(say(&home, &["skills", "install", "./mend", "--copy"]).data(), "main has the skill mend\n");
+    let other = ["skills", "install", "paint", "--agent", "other"];
+    assert_eq!(say(&home, &other).data(), "other has the skill paint\n");
+    assert_eq!(
+        say(&home, &["skills", "list"]).data(),
+        "SKILL  SOURCE  MODE    DESCRIPTION\nmend   local   copied  How to mend.\n"
+    );
+    let listed = say(&home, &["skills", "list", "--agent", "other", "--json"]).json();
+    assert_eq!(listed[0]["link_target"], json!(home.path().join("skills/paint")));
+    std::fs::remove_dir_all(home.path().join("skills/paint")).expect("it is there");
+    let list = say(&home, &["skills", "list", "--agent", "other"]);
+    assert!(list.data().contains("paint  named   linked  the skill has no SKILL.md"), "{list:?}");
+    say(&home, &["skills", "install", "brush"]).refused(1, &["there is no named skill brush", "HOME/skills"]);
+    say(&home, &["skills", "install", "brush", "--builtin"])
+        .refused(1, &["no built-in skill brush", "holon help skills"]);
+    say(&home, &["skills", "install", "./nowhere"]).refused(1, &["nowhere", "by its whole path"]);
+    say(&home, &["skills", "install", "runbook", "--builtin", "--copy"]).refused(2, &["--copy"]);
+}
+
+#[test]
 fn an_agent_is_archived_for_good_and_its_ledger_stays() {
     let home = Home::new();
     let daemon = home.serve();

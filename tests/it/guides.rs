@@ -37,6 +37,11 @@ fn long_work() {
 }
 
 #[test]
+fn skills() {
+    follow("skills");
+}
+
+#[test]
 fn an_agent_that_the_outside_wakes() {
     follow("webhooks");
 }
