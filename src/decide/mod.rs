@@ -27,7 +27,7 @@ pub mod workspace;
 use crate::events::agent::{Answer, RequestAnswered};
 use crate::events::{Cause, Envelope, Event};
 use crate::fold::agent::Lifecycle;
-use crate::fold::row::{RecordRow, TokenRow, closes, token};
+use crate::fold::row::{RecordRow, TokenRow, closes, token, worthless};
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, RunId, SkillName};
@@ -194,6 +194,8 @@ pub struct Staged {
     pub closed: Vec<RecordRow>,
     /// Capabilities that they make live, or worthless.
     pub tokens: Vec<TokenRow>,
+    /// The names of secrets that nothing names after them.
+    pub secrets: Vec<String>,
     /// Agents that are born with them.
     pub births: Vec<Born>,
 }
@@ -299,6 +301,7 @@ impl Door<'_> {
             let envelope = Envelope { seq: self.state.head.next(), at: self.at, cause: self.cause.clone(), event };
             self.staged.closed.extend(closes(self.state, &envelope));
             self.staged.tokens.extend(token(self.state, &envelope));
+            self.staged.secrets.extend(worthless(self.state, &envelope));
             self.state.evolve(&envelope)?;
             self.staged.envelopes.push(envelope);
         }

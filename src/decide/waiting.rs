@@ -66,6 +66,8 @@ pub enum WaitingCommand {
     Callback(NewCallback),
     /// The runtime keeps the secret, and with it the one before for a while if senders are to change over.
     SetWebhookSecret {
+        /// Its name.
+        secret: String,
         keeps_previous: bool,
     },
     ClearWebhookSecret,
@@ -121,7 +123,7 @@ pub(super) fn decide(state: &AgentState, command: &WaitingCommand, at: Timestamp
             Ok(Decision::answering(events, Answer::Trigger(*trigger)))
         }
         WaitingCommand::Callback(callback) => trigger::deliver(state, callback),
-        WaitingCommand::SetWebhookSecret { keeps_previous } => webhook::set(state, *keeps_previous),
+        WaitingCommand::SetWebhookSecret { secret, keeps_previous } => webhook::set(state, secret, *keeps_previous),
         WaitingCommand::ClearWebhookSecret => Ok(Decision::of(webhook::clear(state, "operator"))),
     }
 }

@@ -9,11 +9,11 @@ use crate::events::waiting::{WebhookSecretCleared, WebhookSecretSet};
 use crate::fold::AgentState;
 use crate::words::limit::WEBHOOK_SECRET_OVERLAP_MS;
 
-/// The secret is known by the number of the event that sets it.
-pub(super) fn set(state: &AgentState, keeps_previous: bool) -> Result<Decision, Rejection> {
+/// `secret`: the name under which it is kept.
+pub(super) fn set(state: &AgentState, secret: &str, keeps_previous: bool) -> Result<Decision, Rejection> {
     not_private(state)?;
     let previous = state.waiting.webhook.as_ref().filter(|_| keeps_previous).map(|secret| secret.set);
-    let event = WebhookSecretSet { previous, previous_ms: WEBHOOK_SECRET_OVERLAP_MS };
+    let event = WebhookSecretSet { secret: secret.to_owned(), previous, previous_ms: WEBHOOK_SECRET_OVERLAP_MS };
     Ok(Decision::answering(vec![event.into()], Answer::WebhookSecret(state.head.next())))
 }
 

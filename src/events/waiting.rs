@@ -143,8 +143,10 @@ plane! {
             trigger: TriggerId,
             message: MessageId,
         }
-        /// From here on webhooks must be signed. The home keeps the secret, under the number of this event.
+        /// From here on webhooks must be signed.
         0x060E webhook_secret_set 1 since "0.1.0" => WebhookSecretSet(WebhookSecretSet) {
+            /// Under which name the home keeps it.
+            secret: String,
             /// The event that set the secret before, which is accepted for `previous_ms` more.
             previous: Option<EventSeq>,
             previous_ms: u64,

@@ -35,7 +35,8 @@ pub struct Bindings {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    pub created: EventSeq,
+    /// The event that holds its terms.
+    pub bound: EventSeq,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub terms: BindingTerms,
@@ -160,7 +161,7 @@ impl Bindings {
 impl Binding {
     fn new(terms: &BindingTerms, place: Place) -> Self {
         Self {
-            created: place.seq,
+            bound: place.seq,
             created_at: place.at,
             updated_at: place.at,
             terms: terms.clone(),
@@ -178,6 +179,7 @@ impl Binding {
     /// An attempt under way goes to where the old terms sent it: it is made again.
     fn renew(&mut self, terms: &BindingTerms, place: Place) {
         self.terms = terms.clone();
+        self.bound = place.seq;
         self.updated_at = place.at;
         self.failures = 0;
         self.last_failure = None;
@@ -240,7 +242,10 @@ impl Binding {
         self.owed.remove(index);
         self.last_failure = Some(reason.to_owned());
         if index == 0 {
+            // What was refused makes room for the next at once; what gives way leaves the wait as it is.
+            let waits_until = self.attempt.is_none().then_some(self.not_before);
             self.next(place);
+            self.not_before = waits_until.unwrap_or(place.at);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::AgentState;
 use super::agent::Lifecycle;
 use super::owed::{deadline, is_due_at_once, owed};
 use super::posture::{PostureKind, posture};
+use super::waiting::WebhookSecret;
 use crate::events::agent::{Ownership, Preset, Role, Visibility};
 use crate::events::{
     Envelope, Event, MemoryEvent, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent, WorkEvent,
@@ -153,6 +154,34 @@ pub fn token(state: &AgentState, envelope: &Envelope) -> Option<TokenRow> {
     }
 }
 
+/// The names of the secrets that a state rests on, which the home keeps.
+pub fn secrets(state: &AgentState) -> Vec<String> {
+    let of_bindings = state.bindings.open.values().map(|binding| &binding.terms.secret);
+    of_bindings.chain(state.waiting.webhook.iter().flat_map(WebhookSecret::names)).cloned().collect()
+}
+
+/// The names of the secrets that nothing names any more after `envelope`. `state` is the state before it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "few events end a secret")]
+pub fn worthless(state: &AgentState, envelope: &Envelope) -> Vec<String> {
+    let of_binding = |binding| state.bindings.open.get(&binding).map(|open| open.terms.secret.clone());
+    let webhook = || state.waiting.webhook.iter();
+    match &envelope.event {
+        Event::Operator(OperatorEvent::BindingUpserted(event)) => {
+            of_binding(event.binding).filter(|secret| *secret != event.terms.secret).into_iter().collect()
+        }
+        Event::Operator(OperatorEvent::BindingRevoked(event)) => of_binding(event.binding).into_iter().collect(),
+        Event::Waiting(WaitingEvent::WebhookSecretSet(event)) => {
+            let kept =
+                |secret: &&String| webhook().any(|now| event.previous == Some(now.set) && now.secret == **secret);
+            webhook().flat_map(WebhookSecret::names).filter(|secret| !kept(secret)).cloned().collect()
+        }
+        Event::Waiting(WaitingEvent::WebhookSecretCleared(_)) => {
+            webhook().flat_map(WebhookSecret::names).cloned().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The row of the record that `envelope` closes. `state` is the state before it.
 pub fn closes(state: &AgentState, envelope: &Envelope) -> Option<RecordRow> {
     let (kind, number, first) = match &envelope.event {
@@ -169,7 +198,7 @@ pub fn closes(state: &AgentState, envelope: &Envelope) -> Option<RecordRow> {
         }
         Event::Operator(OperatorEvent::BriefCreated(event)) => (RecordKind::Brief, event.brief.0, envelope.seq),
         Event::Operator(OperatorEvent::BindingRevoked(event)) => {
-            (RecordKind::Binding, event.binding.0, state.bindings.open.get(&event.binding)?.created)
+            (RecordKind::Binding, event.binding.0, state.bindings.open.get(&event.binding)?.bound)
         }
         Event::Operator(OperatorEvent::NotificationRequested(event)) => {
             (RecordKind::Notice, event.notice.0, envelope.seq)

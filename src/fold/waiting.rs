@@ -44,11 +44,12 @@ pub struct Waiting {
     pub webhook: Option<WebhookSecret>,
 }
 
-/// A secret that the home keeps, by the event that set it.
+/// A secret that the home keeps under a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookSecret {
     pub set: EventSeq,
     pub set_at: Timestamp,
+    pub secret: String,
     /// The one before, while senders change over.
     pub previous: Option<PreviousSecret>,
 }
@@ -56,6 +57,7 @@ pub struct WebhookSecret {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreviousSecret {
     pub set: EventSeq,
+    pub secret: String,
     pub accepted_until: Timestamp,
 }
 
@@ -100,10 +102,15 @@ pub struct Trigger {
 }
 
 impl WebhookSecret {
-    /// Those that may have signed what comes at the time `at`.
-    pub fn accepted(&self, at: Timestamp) -> Vec<EventSeq> {
+    /// The names of those that may have signed what comes at the time `at`.
+    pub fn accepted(&self, at: Timestamp) -> Vec<String> {
         let previous = self.previous.as_ref().filter(|previous| at < previous.accepted_until);
-        [Some(self.set), previous.map(|previous| previous.set)].into_iter().flatten().collect()
+        [Some(&self.secret), previous.map(|previous| &previous.secret)].into_iter().flatten().cloned().collect()
+    }
+
+    /// The names of all that are kept.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        [Some(&self.secret), self.previous.as_ref().map(|previous| &previous.secret)].into_iter().flatten()
     }
 }
 
@@ -172,13 +179,14 @@ impl Waiting {
     }
 
     fn set_secret(&mut self, event: &WebhookSecretSet, place: Place) -> Result<(), Illegal> {
-        let before = self.webhook.as_ref().map(|secret| secret.set);
-        if event.previous.is_some() && event.previous != before {
+        let before = self.webhook.take().filter(|before| event.previous == Some(before.set));
+        if event.previous.is_some() && before.is_none() {
             return Err("the secret before is another one");
         }
         let accepted_until = place.at.after_ms(event.previous_ms);
-        let previous = event.previous.map(|set| PreviousSecret { set, accepted_until });
-        self.webhook = Some(WebhookSecret { set: place.seq, set_at: place.at, previous });
+        let previous = before.map(|WebhookSecret { set, secret, .. }| PreviousSecret { set, secret, accepted_until });
+        let secret = event.secret.clone();
+        self.webhook = Some(WebhookSecret { set: place.seq, set_at: place.at, secret, previous });
         Ok(())
     }
 

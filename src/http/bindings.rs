@@ -38,8 +38,7 @@ async fn bind(State(app): State<Shared>, Public(id): Public, body: Body<BindingB
         return Err(invalid("target_agent_id", "must be the agent of the route"));
     }
     let url = callback_url(&body.value.delivery_callback_url)?;
-    let secret = app.handle.secret_name(&id)?;
-    let (terms, bearer_token) = body.value.terms(url.origin().ascii_serialization(), secret)?;
+    let (terms, bearer_token) = body.value.terms(url.origin().ascii_serialization())?;
     let binding = app.handle.bind(&id, terms, (url, bearer_token), body.key).await?;
     let shown = kinds::one(&BINDINGS, &app, &id, &binding.to_string()).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "binding": shown.0})))

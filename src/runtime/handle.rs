@@ -18,7 +18,7 @@ use crate::events::agent::Answer;
 use crate::events::operator::BindingTerms;
 use crate::events::waiting::DeliveryMode;
 use crate::fold::AgentState;
-use crate::fold::row::ListRow;
+use crate::fold::row::{self, ListRow};
 use crate::ledger::blob::{BlobError, Blobs};
 use crate::ledger::reader::{self, ReadError};
 use crate::ledger::{Head, LogRow, Store, StoreError};
@@ -27,7 +27,7 @@ use crate::words::hash::Hash;
 use crate::words::id::{AgentId, BindingId, Boot, EventSeq, TaskId, TriggerId, WorkId};
 use secrecy::SecretString;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -231,27 +231,20 @@ impl Handle {
         Ok(CreatedTrigger { trigger, url })
     }
 
-    /// A name under which a binding's secret may be kept; it tells nothing of the secret.
-    pub fn secret_name(&self, agent: &AgentId) -> Result<String, SubmitError> {
-        let drawn = Token::draw().map_err(|error| SubmitError::Unavailable(error.to_string()))?;
-        Ok(format!("{}{:.32}", secrets_of(agent), drawn.hash().to_string()))
-    }
-
-    /// Binds the operator to a transport. Its URL and token are kept before the terms that name them are recorded, and
-    /// forgotten when no terms do.
+    /// Binds the operator to a transport. `terms` still lack the name of their secret.
     pub async fn bind(
         &self,
         agent: &AgentId,
-        terms: BindingTerms,
+        mut terms: BindingTerms,
         (url, bearer_token): (reqwest::Url, Option<String>),
         key: Option<RequestKey>,
     ) -> Result<BindingId, SubmitError> {
-        let callback = CallbackSecret { url: url.into(), bearer_token };
-        let one_at_a_time = self.shared.binding.lock().await;
-        self.keep_secret(terms.secret.clone(), Some(callback.kept())).await?;
-        let bound = self.alter_bindings(agent, OperatorCommand::Bind { terms }, key).await;
-        drop(one_at_a_time);
-        bound
+        let kept = CallbackSecret { url: url.into(), bearer_token }.kept();
+        let name = secret_name("binding", agent)?;
+        terms.secret.clone_from(&name);
+        let request = Request { command: OperatorCommand::Bind { terms }.into(), cause: Cause::Operator, key };
+        let (answer, _) = self.submit_with_secret(agent, request, name, kept).await?;
+        bound(&answer)
     }
 
     /// Ends the binding of that name or id.
@@ -261,38 +254,29 @@ impl Handle {
         name: String,
         key: Option<RequestKey>,
     ) -> Result<BindingId, SubmitError> {
-        let one_at_a_time = self.shared.binding.lock().await;
-        let unbound = self.alter_bindings(agent, OperatorCommand::Unbind { name }, key).await;
-        drop(one_at_a_time);
-        unbound
+        let request = Request { command: OperatorCommand::Unbind { name }.into(), cause: Cause::Operator, key };
+        bound(&self.submit(agent, request, Vec::new()).await?)
     }
 
-    async fn alter_bindings(
+    /// Keeps a secret, then has the command recorded that names it: what is named is there. One that nothing names in
+    /// the end is forgotten. Answers whether it is named.
+    pub(super) async fn submit_with_secret(
         &self,
         agent: &AgentId,
-        command: OperatorCommand,
-        key: Option<RequestKey>,
-    ) -> Result<BindingId, SubmitError> {
-        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        request: Request,
+        name: String,
+        secret: SecretString,
+    ) -> Result<(Answer, bool), SubmitError> {
+        let _one_at_a_time = self.shared.secrets_change.lock().await;
+        self.read(agent, |_| ()).await?;
+        self.keep_secret(name.clone(), Some(secret)).await?;
         let answer = self.submit(agent, request, Vec::new()).await;
-        if self.exists(agent)? {
-            self.forget_unbound(agent).await?;
+        let wanted = name.clone();
+        let is_named = self.read(agent, move |state| row::secrets(state).contains(&wanted)).await?;
+        if !is_named && let Err(error) = self.keep_secret(name, None).await {
+            tracing::warn!(%agent, %error, "a secret that nothing names stays until the next boot");
         }
-        let Answer::Binding(binding) = answer? else { return Err(Rejection::KeyReused.into()) };
-        Ok(binding)
-    }
-
-    /// Forgets the secrets of an agent that no binding of it names: those of a crash before its terms, too.
-    async fn forget_unbound(&self, agent: &AgentId) -> Result<(), SubmitError> {
-        let kept = self.shared.secrets.keys(&secrets_of(agent));
-        let named = |state: &AgentState| -> BTreeSet<String> {
-            state.bindings.open.values().map(|binding| binding.terms.secret.clone()).collect()
-        };
-        let named = self.read(agent, named).await?;
-        for secret in kept.into_iter().filter(|secret| !named.contains(secret)) {
-            self.keep_secret(secret, None).await?;
-        }
-        Ok(())
+        Ok((answer?, is_named))
     }
 
     /// The agent that a live capability belongs to.
@@ -404,9 +388,16 @@ impl Handle {
     }
 }
 
-/// What the names of the secrets of an agent's bindings begin with.
-fn secrets_of(agent: &AgentId) -> String {
-    format!("binding/{agent}/")
+/// A name under which a secret may be kept; it tells nothing of the secret.
+pub(super) fn secret_name(purpose: &str, agent: &AgentId) -> Result<String, SubmitError> {
+    let drawn = Token::draw().map_err(|error| SubmitError::Unavailable(error.to_string()))?;
+    Ok(format!("{purpose}/{agent}/{:.32}", drawn.hash().to_string()))
+}
+
+/// The binding that was altered.
+fn bound(answer: &Answer) -> Result<BindingId, SubmitError> {
+    let Answer::Binding(binding) = answer else { return Err(Rejection::KeyReused.into()) };
+    Ok(*binding)
 }
 
 /// Runs `act` where it may block.

@@ -11,7 +11,7 @@ use super::meter::Meter;
 use super::model::catalog::Models;
 use super::permit::Permits;
 use super::process::Processes;
-use super::secret::Secrets;
+use super::secret::{self, Secrets};
 use super::settings::Settings;
 use super::source::Source;
 use crate::decide::Request;
@@ -80,8 +80,8 @@ pub(super) struct Shared {
     pub loads: Semaphore,
     /// Held while a skill's folder and the record of it change together.
     pub skills: tokio::sync::Mutex<()>,
-    /// Held while an agent's bindings and their secrets change together.
-    pub binding: tokio::sync::Mutex<()>,
+    /// Held while a secret is kept and the event that names it recorded.
+    pub secrets_change: tokio::sync::Mutex<()>,
     awake: Mutex<HashMap<AgentId, Inbox>>,
     quarantine: Mutex<BTreeMap<AgentId, String>>,
     shutting_down: AtomicBool,
@@ -132,6 +132,7 @@ impl Host {
         }
         let host = Self { handle: Handle { shared }, writer_thread, wheel };
         host.create_default_agent().await?;
+        tokio::spawn(secret::sweep(host.handle()));
         Ok(host)
     }
 
@@ -220,7 +221,7 @@ impl Shared {
             commands: Permits::new(settings.commands_max),
             loads: Semaphore::new(LOADS_AT_ONCE),
             skills: tokio::sync::Mutex::default(),
-            binding: tokio::sync::Mutex::default(),
+            secrets_change: tokio::sync::Mutex::default(),
             settings,
             awake: Mutex::default(),
             quarantine: Mutex::default(),

@@ -2,6 +2,10 @@
 //!
 //! They lie in one file of the home that only its owner may read. Events, states, logs and errors know them by key.
 
+use super::handle::{Handle, SubmitError};
+use super::host::Shared;
+use crate::fold::row;
+use crate::words::id::AgentId;
 use crate::words::limit::SECRETS_MAX;
 use secrecy::{ExposeSecret, SecretString};
 use std::collections::BTreeMap;
@@ -9,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The secrets of a home, by key.
 pub struct Secrets {
@@ -95,6 +99,37 @@ impl Secrets {
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, SecretString>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets secrets that nothing names any more, off the loop.
+pub(super) fn forget(shared: &Arc<Shared>, names: Vec<String>) {
+    let shared = shared.clone();
+    tokio::task::spawn_blocking(move || {
+        for name in names {
+            if let Err(error) = shared.secrets.clear(&name) {
+                tracing::warn!(name, %error, "a secret that nothing names stays until the next boot");
+            }
+        }
+    });
+}
+
+/// Forgets what a crash left: secrets that were kept, and named by no event; or named once, and not forgotten since.
+pub(super) async fn sweep(handle: Handle) {
+    let shared = handle.shared.clone();
+    // Whoever holds it may have kept a secret that is not recorded yet.
+    let _one_at_a_time = shared.secrets_change.lock().await;
+    for name in shared.secrets.keys("") {
+        let Some(agent) = name.split('/').nth(1).and_then(|agent| AgentId::parse(agent).ok()) else { continue };
+        let wanted = name.clone();
+        let swept = match handle.read(&agent, move |state| row::secrets(state).contains(&wanted)).await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(SubmitError::Rejected(_)) => handle.keep_secret(name.clone(), None).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = swept {
+            tracing::warn!(name, %error, "whether a secret is named cannot be told, or it cannot be removed");
+        }
     }
 }
 

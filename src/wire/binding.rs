@@ -60,8 +60,9 @@ pub struct IngressBody {
 }
 
 impl BindingBody {
-    /// The terms, and the token that deliveries show. `callback_origin`: the callback URL's, which alone may be known.
-    pub fn terms(self, callback_origin: String, secret: String) -> Result<(BindingTerms, Option<String>), BodyError> {
+    /// The terms but for the name of their secret, and the token that deliveries show. `callback_origin`: the callback
+    /// URL's, which alone may be known.
+    pub fn terms(self, callback_origin: String) -> Result<(BindingTerms, Option<String>), BodyError> {
         let bearer_token = self.delivery_auth.map(DeliveryAuth::token).transpose()?.flatten();
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let terms = BindingTerms {
@@ -71,7 +72,7 @@ impl BindingBody {
             default_route_id: self.default_route_id,
             callback_origin,
             is_authorized: bearer_token.is_some(),
-            secret,
+            secret: String::new(),
             capabilities: self.capabilities,
             provider: given(self.provider),
             provider_identity_ref: given(self.provider_identity_ref),
@@ -86,8 +87,10 @@ impl DeliveryAuth {
         let invalid = |field, reason: &str| Err(BodyError::Invalid { field, reason: reason.to_owned() });
         match (self.kind.as_str(), self.token) {
             ("none", None) => Ok(None),
-            ("bearer", Some(token)) if !token.trim().is_empty() => Ok(Some(token)),
-            ("bearer", _) => invalid("delivery_auth.token", "must not be empty"),
+            ("bearer", Some(token)) if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Ok(Some(token))
+            }
+            ("bearer", _) => invalid("delivery_auth.token", "is one or more visible characters"),
             _ => invalid("delivery_auth.type", "is bearer with a token, or none"),
         }
     }
@@ -162,17 +165,18 @@ fn terms(agent: &AgentId, id: BindingId, terms: &BindingTerms) -> Value {
     })
 }
 
-/// A binding that was revoked, told by its first and its last event.
+/// A binding that was revoked, told by the event that holds its terms and by its last.
 pub fn revoked_binding(agent: &AgentId, first: &Envelope, last: &Envelope) -> Option<Value> {
     let Event::Operator(OperatorEvent::BindingUpserted(bound)) = &first.event else { return None };
     let mut shown = terms(agent, bound.binding, &bound.terms);
     shown["status"] = json!("revoked");
-    shown["created_at"] = json!(first.at);
-    shown["updated_at"] = json!(last.at);
+    shown["updated_at"] = json!(first.at);
     shown["revoked_at"] = json!(last.at);
     shown["owed_count"] = json!(0);
-    // What it delivered, and what failed, is told by the events alone.
-    for unknown in ["delivered_count", "last_delivered_at", "failed_attempts", "last_failure", "next_attempt_at"] {
+    // When it was made, what it delivered and what failed is told by the events alone.
+    for unknown in
+        ["created_at", "delivered_count", "last_delivered_at", "failed_attempts", "last_failure", "next_attempt_at"]
+    {
         shown[unknown] = Value::Null;
     }
     Some(shown)

@@ -194,6 +194,8 @@ pub const DELIVERY_RETRY_MS_MAX: u64 = 10 * 60 * 1_000;
 pub const DELIVERY_FAILURES_MAX: u32 = 3;
 /// How long one attempt may take.
 pub const DELIVERY_MS_MAX: u64 = 5_000;
+/// How long a transport that has taken a delivery may take to say what it calls it.
+pub const DELIVERY_NAME_MS_MAX: u64 = 1_000;
 /// What is read of a transport's answer.
 pub const DELIVERY_ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// A callback URL.

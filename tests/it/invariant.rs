@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
     (
         |state| {
             let (set, set_at) = (EventSeq(999), state.last_at);
-            state.waiting.webhook = Some(WebhookSecret { set, set_at, previous: None });
+            state.waiting.webhook = Some(WebhookSecret { set, set_at, secret: "webhook/1".into(), previous: None });
         },
         "a webhook's secret was set before, and after the one it follows",
     ),

@@ -377,7 +377,7 @@ fn waiting_events() -> Vec<Event> {
         TriggerCreated { trigger, mode, token_hash, label: "ci".into(), work }.into(),
         TriggerRevoked { trigger, reason: "operator".into() }.into(),
         CallbackDelivered { trigger, message: MessageId(7) }.into(),
-        WebhookSecretSet { previous: Some(EventSeq(4)), previous_ms: 60_000 }.into(),
+        WebhookSecretSet { secret: "webhook/main/17".into(), previous: Some(EventSeq(4)), previous_ms: 60_000 }.into(),
         WebhookSecretCleared { reason: "operator".into() }.into(),
     ]
 }

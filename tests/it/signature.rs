@@ -312,3 +312,17 @@ async fn a_secret_comes_from_a_file_or_is_drawn_and_shown_once_beside_a_hint() {
     assert_eq!(alter(&["clear"]).data(), "webhooks of main need no signature\n");
     ask.post(PATH, BODY).await.ok();
 }
+
+#[tokio::test]
+async fn of_requests_under_one_key_one_alone_tells_a_secret_and_that_one_signs() {
+    let daemon = Home::new().serve();
+    let ask = Ask::new(&daemon);
+    let asked = (0..8).map(|_| ask.post_as("once", SECRET_PATH, json!({"action": "set"})));
+    let told = futures::future::join_all(asked).await;
+    let secrets: Vec<String> = told.iter().filter_map(|told| told.ok()["secret"].as_str().map(str::to_owned)).collect();
+    assert_eq!(secrets.len(), 1, "{secrets:?}");
+    let head = daemon.head("main").await;
+    let state = ask.get("/agents/main/state").await.ok();
+    assert_eq!(state["webhook"]["signed"], true);
+    assert_eq!(daemon.head("main").await, head);
+}

@@ -251,3 +251,64 @@ async fn a_log_in_json_is_read_line_by_line_names_the_agent_and_holds_no_secret(
         assert!(!log.contains(secret), "{secret}");
     }
 }
+
+fn secrets(home: &Home) -> String {
+    std::fs::read_to_string(home.path().join("secrets.json")).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn secrets_that_nothing_names_are_not_kept() {
+    let (home, transport) = (Home::new(), ModelServer::start());
+    transport.otherwise(|_| taken());
+    let daemon = home.serve();
+    let problem = daemon.refusal("/control/agents/nobody/operator-bindings", binding(&transport, "phone")).await;
+    assert_eq!(problem.status, 404);
+    let mut refused = binding(&transport, "phone");
+    refused["transport"] = json!("");
+    daemon.refusal("/control/agents/main/operator-bindings", refused).await;
+    assert!(!secrets(&home).contains(&transport.url()), "{}", secrets(&home));
+
+    daemon.create("short").await;
+    daemon.post("/control/agents/short/operator-bindings", binding(&transport, "phone")).await;
+    daemon.post("/control/agents/short/operator-bindings", binding(&transport, "phone")).await;
+    daemon.post("/control/agents/short/archive", json!({})).await;
+    daemon.wait_for("short", "agent_archived").await;
+    daemon.post("/control/agents/main/operator-bindings", binding(&transport, "phone")).await;
+    // As a crash leaves it, between a secret and its event.
+    assert!(daemon.stop().success());
+    let mut kept: Value = serde_json::from_str(&secrets(&home)).expect("JSON");
+    kept["binding/main/0000"] = json!("left");
+    kept["webhook/gone/0000"] = json!("left");
+    std::fs::write(home.path().join("secrets.json"), kept.to_string()).expect("written");
+    let daemon = home.serve();
+    bind(&daemon, binding(&transport, "desk")).await;
+    // The sweep and whatever was to be forgotten are through before the server is.
+    assert!(daemon.stop().success());
+    let kept: Value = serde_json::from_str(&secrets(&home)).expect("JSON");
+    let names: Vec<&String> = kept.as_object().expect("an object").keys().collect();
+    assert!(names.len() == 2 && names.iter().all(|name| name.starts_with("binding/main/")), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_delivery_is_taken_once_the_transport_says_so_however_long_it_talks() {
+    let home = Home::new();
+    let daemon = home.serve();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let talker = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().expect("a delivery");
+        let mut asked = [0; 4096];
+        let read = std::io::Read::read(&mut connection, &mut asked).expect("its head");
+        assert!(asked[..read].starts_with(b"POST / "));
+        let begun = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+        std::io::Write::write_all(&mut connection, begun).expect("it listens");
+        connection
+    });
+    let mut body = binding(&ModelServer::start(), "phone");
+    body["delivery_callback_url"] = json!(url);
+    bind(&daemon, body).await;
+    say(&daemon, "say: hello", "route-1").await;
+    delivered(&daemon, 1).await;
+    let _connection = talker.join().expect("it talked");
+    assert_eq!(of_kind(&daemon.events("main").await, "operator_delivery_submitted").len(), 1);
+}

@@ -16,7 +16,7 @@ use super::host::{Received, Shared};
 use super::mail::{Mail, Outcome, Submission, What};
 use super::permit::{Permit, Urgency};
 use super::reconcile::{Change, changes};
-use super::webhook;
+use super::secret;
 use crate::context::{self, Contents, PromptError};
 use crate::decide::operator::{DeliveryEnd, OperatorCommand};
 use crate::decide::turn::{NewRound, TurnCommand};
@@ -405,17 +405,14 @@ impl AgentLoop {
     /// that others took the place of are not kept.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave nothing to be removed")]
     fn forget_ended(&mut self, staged: &Staged) {
+        if !staged.secrets.is_empty() {
+            secret::forget(&self.shared, staged.secrets.clone());
+        }
         for envelope in &staged.envelopes {
             let (shared, id) = (&self.shared, &self.id);
             match &envelope.event {
                 Event::Task(TaskEvent::Exited(exited)) => self.forget_task(exited),
                 Event::Waiting(WaitingEvent::TriggerRevoked(revoked)) => trigger::forget(shared, id, revoked.trigger),
-                Event::Waiting(WaitingEvent::WebhookSecretSet(secret)) => {
-                    webhook::forget(shared, id, envelope.seq, secret.previous);
-                }
-                Event::Waiting(WaitingEvent::WebhookSecretCleared(_)) => {
-                    webhook::forget(shared, id, envelope.seq, None);
-                }
                 _ => {}
             }
         }

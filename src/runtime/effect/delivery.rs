@@ -16,7 +16,7 @@ use crate::runtime::model::failure::retry_after_ms;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, BindingId, EventSeq};
-use crate::words::limit::{DELIVERY_ANSWER_BYTES_MAX, DELIVERY_MS_MAX};
+use crate::words::limit::{DELIVERY_ANSWER_BYTES_MAX, DELIVERY_MS_MAX, DELIVERY_NAME_MS_MAX};
 use reqwest::{Client, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
@@ -75,10 +75,7 @@ impl Submission {
     /// Makes the attempt and says what came of it.
     pub(crate) async fn make(self, shared: Arc<Shared>) -> What {
         let (binding, attempt) = (self.binding, self.attempt);
-        let bounded = tokio::time::timeout(Duration::from_millis(DELIVERY_MS_MAX), self.submit(&shared));
-        let end = bounded
-            .await
-            .unwrap_or_else(|_| failed(format!("there was no answer within {} seconds", DELIVERY_MS_MAX / 1_000)));
+        let end = self.submit(&shared).await;
         if let DeliveryEnd::Failed { summary, .. } | DeliveryEnd::Refused { summary } = &end {
             tracing::warn!(agent = %self.agent, binding = %self.name, %summary, "a delivery was not taken");
         }
@@ -95,9 +92,11 @@ impl Submission {
             Ok(text) => text,
             Err(error) => return failed(format!("what it tells cannot be read: {error}")),
         };
-        match self.post(shared, &told, &text).await {
-            Ok(response) => answered(response).await,
-            Err(end) => end,
+        let posted = tokio::time::timeout(Duration::from_millis(DELIVERY_MS_MAX), self.post(shared, &told, &text));
+        match posted.await {
+            Ok(Ok(response)) => answered(response).await,
+            Ok(Err(end)) => end,
+            Err(_) => failed(format!("there was no answer within {} seconds", DELIVERY_MS_MAX / 1_000)),
         }
     }
 
@@ -203,17 +202,12 @@ fn plain(error: &reqwest::Error) -> String {
     words
 }
 
-async fn answered(mut response: Response) -> DeliveryEnd {
+async fn answered(response: Response) -> DeliveryEnd {
     let status = response.status();
     if status.is_success() {
-        let mut body = Vec::new();
-        while let Ok(Some(chunk)) = response.chunk().await {
-            body.extend_from_slice(&chunk);
-            if body.len() > DELIVERY_ANSWER_BYTES_MAX {
-                break;
-            }
-        }
-        return DeliveryEnd::Taken { transport_delivery_id: delivery_id(&body) };
+        // It is taken, whether or not the transport goes on to say what it calls it.
+        let named = tokio::time::timeout(Duration::from_millis(DELIVERY_NAME_MS_MAX), delivery_id(response));
+        return DeliveryEnd::Taken { transport_delivery_id: named.await.unwrap_or_default() };
     }
     let summary = format!("HTTP {}", status.as_u16());
     match status {
@@ -225,8 +219,15 @@ async fn answered(mut response: Response) -> DeliveryEnd {
     }
 }
 
-fn delivery_id(body: &[u8]) -> Option<String> {
-    let answer: Value = serde_json::from_slice(body).ok()?;
+async fn delivery_id(mut response: Response) -> Option<String> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        body.extend_from_slice(&chunk);
+        if body.len() > DELIVERY_ANSWER_BYTES_MAX {
+            return None;
+        }
+    }
+    let answer: Value = serde_json::from_slice(&body).ok()?;
     answer.get("transport_delivery_id")?.as_str().map(str::to_owned)
 }
 

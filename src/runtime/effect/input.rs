@@ -46,7 +46,7 @@ pub(in crate::runtime) async fn deliver(
             }
             Err(GiveError::Input(InputError::NotBegun)) => {}
             Err(error) => {
-                tracing::warn!(agent = owner(&name), name, %task, %error, "input cannot be given to its command yet")
+                tracing::warn!(agent = owner(&name), name, %task, %error, "input cannot be given to its command yet");
             }
         }
         tokio::time::sleep(wait).await;

@@ -1,6 +1,9 @@
 //! Operator bindings: who speaks through them, what they carry, and how long it is tried.
 
-use super::check;
+use super::{check, tell};
+use crate::world::World;
+use holon::words::id::BindingId;
+use holon::words::limit::DELIVERIES_OWED_MAX;
 
 #[test]
 fn an_answer_goes_back_to_where_the_question_came_from() {
@@ -240,4 +243,24 @@ fn an_agent_that_is_to_end_keeps_a_binding_until_it_has_carried_what_it_owes() {
         agent_archived
         "#,
     );
+}
+
+#[test]
+fn what_gives_way_to_later_deliveries_leaves_the_wait_for_a_failing_transport() {
+    let mut world = World::new();
+    let mut say = |line: &str| tell(&mut world, line);
+    say("bind phone");
+    for told in 0..=DELIVERIES_OWED_MAX {
+        say(&format!("next {told}"));
+        say("begin");
+        say("give-up no_prompt");
+        if told == 0 {
+            say("submit opbind-1");
+            say("not-taken opbind-1 HTTP 503");
+        }
+    }
+    let binding = &world.state.bindings.open[&BindingId(1)];
+    assert_eq!((binding.owed.len(), binding.failures), (DELIVERIES_OWED_MAX, 1));
+    assert!(binding.last_failure.as_ref().is_some_and(|reason| reason.contains("deliveries wait")));
+    assert!(binding.not_before > world.at, "it is not tried before its time");
 }

@@ -110,7 +110,10 @@ fn waiting(world: &mut World, verb: &str, rest: &str) -> Option<WaitingCommand> 
         }
         "revoke" => WaitingCommand::RevokeTrigger { trigger: id(first) },
         "secret" if first == "none" => WaitingCommand::ClearWebhookSecret,
-        "secret" => WaitingCommand::SetWebhookSecret { keeps_previous: first == "keeps" },
+        "secret" => {
+            let (keeps_previous, secret) = (first == "keeps", format!("webhook/{}", world.ledger.len()));
+            WaitingCommand::SetWebhookSecret { secret, keeps_previous }
+        }
         "callback" => {
             let (token, text) = split(second);
             let (token_hash, body) = (Hash::of(token.as_bytes()), world.content(text));

@@ -9,7 +9,7 @@ fn once_there_is_a_secret_what_nobody_signed_is_refused() {
         > unsigned pushed
         msg-1 enqueued normal webhook_event trusted_integration: pushed
         > secret
-        webhook_secret_set previous_ms=86400000
+        webhook_secret_set secret=webhook/2 previous_ms=86400000
         > unsigned pushed
         ! the webhook is not signed with the agent's secret
         > signed pushed
@@ -44,23 +44,24 @@ fn a_secret_is_accepted_beside_its_successor_for_a_day() {
     let world = check(
         "
         > secret keeps
-        webhook_secret_set previous_ms=86400000
+        webhook_secret_set secret=webhook/1 previous_ms=86400000
         > clock +1000
         > key k secret keeps
-        webhook_secret_set previous=2 previous_ms=86400000
+        webhook_secret_set secret=webhook/2 previous=2 previous_ms=86400000
         key k answered secret 3
         > key k secret keeps
         = secret 3
         ",
     );
     let secret = world.state.waiting.webhook.as_ref().expect("a secret");
-    let accepted = |ms| secret.accepted(secret.set_at.after_ms(ms)).into_iter().map(|set| set.0).collect::<Vec<_>>();
-    assert_eq!((accepted(86_399_999), accepted(86_400_000)), (vec![3, 2], vec![3]));
+    let accepted = |ms| secret.accepted(secret.set_at.after_ms(ms));
+    assert_eq!(accepted(86_399_999), ["webhook/2", "webhook/1"]);
+    assert_eq!(accepted(86_400_000), ["webhook/2"]);
     let world = check(
         "
         given secret; secret keeps
         > secret
-        webhook_secret_set previous_ms=86400000
+        webhook_secret_set secret=webhook/3 previous_ms=86400000
         ",
     );
     let secret = world.state.waiting.webhook.as_ref().expect("a secret");

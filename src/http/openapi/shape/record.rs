@@ -320,7 +320,7 @@ pub(super) const SHAPES: &[Shape] = &[
             ("provider_identity_ref", "?text"),
             ("metadata", "any"),
             ("status", "active|failing|revoked"),
-            ("created_at", "time"),
+            ("created_at", "?time"),
             ("updated_at", "time"),
             ("revoked_at", "?time"),
             ("owed_count", "count"),
