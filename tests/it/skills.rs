@@ -125,8 +125,9 @@ async fn an_agent_is_told_of_its_skills_and_reads_them_from_wherever_it_works() 
         of("stray", "SKILL.md"),
         of("", ""),
     ];
-    let script = json!({"rounds": [{"calls": calls}, {"text": "read"}, {"calls": [of("mend", "SKILL.md")]}],
-        "default": {"text": "done"}});
+    let from_home = read("skills/mend/SKILL.md".into());
+    let script = json!({"rounds": [{"calls": calls}, {"text": "read"}, {"calls": [from_home]}, {"text": "read"},
+        {"calls": [of("mend", "SKILL.md")]}], "default": {"text": "done"}});
     let home = home.scripted(&script);
     let folder = home.workspace().join("mend");
     skill(&folder, "Mends\n  what broke");
@@ -148,6 +149,12 @@ async fn an_agent_is_told_of_its_skills_and_reads_them_from_wherever_it_works() 
     for refused in &came[2..] {
         assert!(refused.contains("refused") && !refused.contains("never-told"), "{refused}");
     }
+    daemon.post("/control/agents/main/workspace/exit", json!({})).await;
+    let message = daemon.prompt("main", "read at home").await;
+    daemon.answer("main", &message).await;
+    let came = results(&daemon.events("main").await);
+    assert!(came.last().is_some_and(|result| result.contains("name: mend")), "{came:#?}");
+
     daemon.post(UNINSTALL, json!({"name": "mend"})).await;
     daemon.post(UNINSTALL, json!({"name": "long-work"})).await;
     assert_eq!(told(&daemon).await, "");
@@ -268,6 +275,10 @@ async fn what_a_crash_left_of_a_skill_is_set_right_by_the_next_request() {
     let listed = ask.get(SKILLS).await.ok();
     assert_eq!(listed["skills"].as_array().map(Vec::len), Some(1), "what no record names is nobody's: {listed}");
     ask.post(INSTALL, local(&folder, "copied")).await.ok();
+    for mode in ["linked", "copied"] {
+        ask.post(INSTALL, local(&installed(&home, "runbook"), mode)).await.refused(422, "invalid_field");
+        assert!(installed(&home, "runbook/SKILL.md").exists(), "no folder is put in place of itself");
+    }
     ask.post(UNINSTALL, json!({"name": "runbook"})).await.refused(404, "not_found");
     assert_eq!(names(&home), ["long-work", "mend"]);
     let text = fs::read_to_string(installed(&home, "mend").join("SKILL.md")).unwrap();

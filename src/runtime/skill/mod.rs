@@ -21,7 +21,9 @@ use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::fold::workspace::Skill;
 use crate::ledger::StoreError;
+use crate::words::content::excerpt;
 use crate::words::id::{AgentId, SkillName};
+use crate::words::limit::GUIDANCE_BYTES_MAX;
 use place::{Origin, PlaceError};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -214,7 +216,7 @@ pub(super) fn list(skills_folder: &Path, names: &[SkillName]) -> Option<String> 
             writeln!(list, "- {name}: {description}\n  {}", path.display()).expect("a string takes all");
         }
     }
-    Some(list).filter(|list| !list.is_empty())
+    (!list.is_empty()).then(|| excerpt(&list, GUIDANCE_BYTES_MAX).to_owned())
 }
 
 /// From where a file is read: from a skill's own folder, linked or not, where the path leads into one.

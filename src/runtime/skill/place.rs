@@ -73,7 +73,7 @@ fn make(skills_folder: &Path, folder: &Path, name: &SkillName, origin: &Origin) 
         Origin::Folder(source, mode) => (source, mode),
     };
     about::read(source, name).map_err(PlaceError::Unfit)?;
-    if source.starts_with(skills_folder) {
+    if source.starts_with(skills_folder.canonicalize()?) {
         return Err(PlaceError::Unfit("lies among the agent's skills".into()));
     }
     match mode {
