@@ -256,13 +256,24 @@ fn shaped<T: DeserializeOwned>(text: &[u8]) -> Result<T, Failure> {
 }
 
 fn misshapen(error: &serde_path_to_error::Error<serde_json::Error>) -> Failure {
-    let text = error.inner().to_string();
+    let text = without_value(error.inner().to_string());
     // A field that is missing is on no path; its name is in the text.
     let path = Some(error.path().to_string()).filter(|path| path != ".");
     let field = path.or_else(|| text.split('`').nth(1).map(str::to_owned));
     match field {
         Some(field) => Failure(invalid(text).0.with("field", field)),
         None => invalid(text),
+    }
+}
+
+/// The kind of what came, and what was expected. The value between them may be a secret in the wrong place.
+fn without_value(text: String) -> String {
+    let repeats = ["invalid type: ", "invalid value: ", "unknown variant "].iter().any(|start| text.starts_with(start));
+    match (text.find(['"', '`']), text.rfind(", expected ")) {
+        (Some(value), Some(expected)) if repeats && value < expected => {
+            format!("{}{}", text[..value].trim_end(), &text[expected..])
+        }
+        _ => text,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Words that are short in the ledger and readable everywhere else.
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, Unexpected};
 use serde::{Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -23,5 +23,5 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>, T: DeserializeOwned>(
         return T::deserialize(deserializer);
     }
     let text = <Cow<'_, str> as serde::Deserialize>::deserialize(deserializer)?;
-    parse(&text).ok_or_else(|| D::Error::custom(format!("{text:?} has not the expected form")))
+    parse(&text).ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), &"a well-formed one"))
 }

@@ -80,6 +80,36 @@ async fn a_body_that_is_not_json_is_malformed_and_one_of_another_shape_is_invali
     assert_eq!(ask.get("/agents/main/ledger").await.ok()["events"], crate::daemon::BORN, "nothing was recorded");
 }
 
+#[tokio::test]
+async fn a_value_of_another_shape_is_not_repeated_for_it_may_be_a_secret() {
+    let daemon = Home::new().serve();
+    let ask = Ask::new(&daemon);
+    for (path, body, field, expected) in [
+        (
+            "operator-bindings",
+            json!({"delivery_auth": "Bearer SECRET"}),
+            "delivery_auth",
+            "invalid type: string, expected",
+        ),
+        ("timers", json!({"duration_ms": "\", expected SECRET"}), "duration_ms", "invalid type: string, expected u64"),
+        ("prompt", json!({"text": 90_210}), "text", "invalid type: integer, expected a string"),
+        ("skills/install", json!({"kind": {"kind": "SECRET"}}), "kind", "expected"),
+        (
+            "work-items/work-1/update",
+            json!({"depends_on": ["SECRET"]}),
+            "depends_on[0]",
+            "invalid value: string, expected",
+        ),
+        ("wake", json!({"reason": null}), "reason", "invalid type: null, expected a string"),
+    ] {
+        let problem = ask.post(&format!("/control/agents/main/{path}"), body).await.refused(422, "invalid_field");
+        assert!(problem["field"].as_str().is_some_and(|told| told.starts_with(field)), "{problem}");
+        assert!(problem["detail"].as_str().is_some_and(|told| told.contains(expected)), "{problem}");
+        let told = problem.to_string();
+        assert!(!told.contains("SECRET") && !told.contains("90210"), "{told}");
+    }
+}
+
 fn with(body: &Value, name: &str, value: Value) -> Value {
     let mut body = body.clone();
     body[name] = value;
