@@ -65,7 +65,7 @@ async fn listed(app: &Shared, path: &str, query: FilteredQuery) -> Result<Respon
             break false;
         }
         for (id, row, apart) in rows {
-            if is_listed(row.as_ref(), query.posture) {
+            if is_listed(&id, row.as_ref(), query.posture) {
                 if entries.len() == limit {
                     break 'looking true;
                 }
@@ -82,9 +82,10 @@ async fn listed(app: &Shared, path: &str, query: FilteredQuery) -> Result<Respon
     page(entries, next)
 }
 
-/// A private agent is shown to whoever knows it, and listed to nobody. One whose row cannot be read is named.
-fn is_listed(row: Option<&ListRow>, posture: Option<PostureKind>) -> bool {
-    let Some(row) = row else { return posture.is_none() };
+/// A private agent is shown to whoever knows it, and listed to nobody: its id tells, where its row cannot be read. A
+/// public one is named then, too.
+fn is_listed(id: &AgentId, row: Option<&ListRow>, posture: Option<PostureKind>) -> bool {
+    let Some(row) = row else { return posture.is_none() && !id.has_child_form() };
     row.visibility == Visibility::Public && posture.is_none_or(|posture| posture == row.posture)
 }
 

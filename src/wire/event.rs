@@ -250,6 +250,7 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
         Event::Task(TaskEvent::InputRequested(_)) => hide(&envelope.event, &["text"]),
         Event::Work(event) => work(envelope, event),
         Event::Waiting(WaitingEvent::TriggerCreated(_)) => hide(&envelope.event, &["token_hash"]),
+        Event::Waiting(WaitingEvent::WebhookSecretSet(_)) => hide(&envelope.event, &["secret"]),
         // What a timer says and what a wake brings are what the agent is told by them.
         Event::Waiting(WaitingEvent::TimerCreated(_)) => hide(&envelope.event, &["summary"]),
         Event::Waiting(WaitingEvent::WakeRequested(_)) => hide(&envelope.event, &["body"]),
