@@ -21,6 +21,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Rendered chunks kept for the followers of one subject.
 const CHUNKS_KEPT_MAX: usize = 8;
@@ -171,11 +172,13 @@ impl Stream {
         })
     }
 
+    /// What is sent next. A ledger that grows by what is not shown does not put the heartbeat off.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.opened {
             self.opened = true;
             return Some(OPENING);
         }
+        let heartbeat_at = Instant::now() + Duration::from_millis(HEARTBEAT_MS);
         loop {
             if self.left == Some(0) || self.app.is_going_down() {
                 return None;
@@ -184,7 +187,9 @@ impl Stream {
             // Until its client has taken these, and there is nothing more.
             self.subscription.is_behind(matches!(read, Ok(Some(_))));
             match read {
-                Ok(Some(frames)) => return Some(frames),
+                Ok(Some(frames)) if !frames.is_empty() => return Some(frames),
+                Ok(Some(_)) if Instant::now() < heartbeat_at => continue,
+                Ok(Some(_)) => return Some(HEARTBEAT),
                 Ok(None) => {}
                 Err(failure) => {
                     let agent = self.subject.agent().map(tracing::field::display);
@@ -192,30 +197,20 @@ impl Stream {
                     return None;
                 }
             }
-            let going_down = self.app.going_down();
-            let grown = tokio::time::timeout(Duration::from_millis(HEARTBEAT_MS), self.follower.grown());
             tokio::select! {
-                () = going_down => return None,
-                grown = grown => match grown {
-                    Ok(true) => {}
-                    Ok(false) => return None,
-                    Err(_) => return Some(HEARTBEAT),
-                },
+                () = self.app.going_down() => return None,
+                grown = self.follower.grown() => if !grown { return None },
+                () = tokio::time::sleep_until(heartbeat_at) => return Some(HEARTBEAT),
             }
         }
     }
 
-    /// What follows the position; none at the head.
+    /// What follows the position, and is empty where all events are those of private agents; none at the head.
     async fn read(&mut self) -> Result<Option<Bytes>, Failure> {
-        while let Some(chunk) = self.chunk().await? {
-            self.left = self.left.map(|left| left - chunk.events);
-            self.at = chunk.until;
-            // Where all events are those of private agents there is nothing to send.
-            if chunk.events > 0 {
-                return Ok(Some(chunk.frames));
-            }
-        }
-        Ok(None)
+        let Some(chunk) = self.chunk().await? else { return Ok(None) };
+        self.left = self.left.map(|left| left - chunk.events);
+        self.at = chunk.until;
+        Ok(Some(chunk.frames))
     }
 
     async fn chunk(&self) -> Result<Option<Chunk>, Failure> {

@@ -1,12 +1,13 @@
 //! Following all public agents at once: one order, one cursor.
 
-use crate::ask::Ask;
+use crate::ask::{Ask, connect};
 use crate::daemon::{Daemon, Home, PATIENCE};
 use futures::StreamExt;
 use holon::client::StreamedEvent;
 use holon::events::{PLANES, schema};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 
 const ALL: &str = "/events/stream?projection=local_debug";
 
@@ -107,6 +108,24 @@ async fn private_agents_are_left_out_and_hold_nothing_up() {
         }
     };
     tokio::time::timeout(PATIENCE, reading).await.expect("it is told in time");
+}
+
+#[tokio::test]
+async fn silence_is_filled_while_only_private_agents_are_busy() {
+    let home = Home::new();
+    let daemon = home.serve();
+    let busy = "  $ sleep 1\n".repeat(100);
+    daemon.prompt("main", &format!("spawn: work\n{busy}wait task")).await;
+    daemon.wait_for("main", "turn_terminal").await;
+    daemon.wait_for("main.c1", "turn_started").await;
+    let before = daemon.head("main.c1").await;
+    let connection = connect(&daemon, b"GET /events/stream HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    let heard = tokio::task::spawn_blocking(move || {
+        let lines = BufReader::new(connection).lines().map(|line| line.expect("it goes on"));
+        lines.skip_while(|line| line != "retry: 1000").find(|line| line.starts_with(':') || line.starts_with("id:"))
+    });
+    assert_eq!(heard.await.expect("heard").as_deref(), Some(": heartbeat"), "nothing else is to be told");
+    assert!(daemon.head("main.c1").await > before + 5, "it was busy");
 }
 
 #[tokio::test]
