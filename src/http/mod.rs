@@ -73,7 +73,8 @@ type Shared = Arc<App>;
 impl App {
     pub fn new(handle: Handle, auth: Auth, place: Place) -> Self {
         let bodies = Arc::new(Semaphore::new(REQUEST_BODIES_BYTES_MAX));
-        Self { handle, auth, place, frames: stream::Frames::default(), bodies, shutdown: watch::Sender::new(false) }
+        let frames = stream::Frames::new(serve::streams());
+        Self { handle, auth, place, frames, bodies, shutdown: watch::Sender::new(false) }
     }
 
     /// What request bodies under way hold together.

@@ -3,7 +3,9 @@
 use super::reply::going_down;
 use super::{App, router};
 use crate::wire::problem::Problem;
-use crate::words::limit::{CONNECTIONS_MAX, CONNECTIONS_REFUSED_MAX, REQUEST_HEAD_BYTES_MAX, REQUEST_HEAD_MS_MAX};
+use crate::words::limit::{
+    CONNECTIONS_MAX, CONNECTIONS_REFUSED_MAX, REQUEST_HEAD_BYTES_MAX, REQUEST_HEAD_MS_MAX, SUBSCRIBERS_MAX,
+};
 use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::serve::Listener;
@@ -129,10 +131,15 @@ fn too_many() -> Problem {
     Problem::new(503, "too_many_connections", "the server has no place for another connection")
 }
 
-/// Places of a listener: half of the files that this process may open are left to its work.
+/// Places of a listener. There are two, and half of the files that this process may open are left to its work.
 fn places() -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    CONNECTIONS_MAX.min(usize::try_from(files / 2).unwrap_or(usize::MAX))
+    CONNECTIONS_MAX.min(usize::try_from(files / 4).unwrap_or(usize::MAX))
+}
+
+/// Streams that may be open at once. Each listener has places beyond them, for requests that end.
+pub(super) fn streams() -> usize {
+    places() * SUBSCRIBERS_MAX / CONNECTIONS_MAX
 }
 
 /// Answers the requests of one connection, one after the other. Who does not bring the head of one in time is closed.

@@ -12,7 +12,7 @@ use crate::runtime::feed::Follower;
 use crate::runtime::handle::SubmitError;
 use crate::wire::event::{Projection, write_frame};
 use crate::words::id::{AgentId, EventSeq};
-use crate::words::limit::{HEARTBEAT_MS, STREAM_CHUNK_EVENTS, SUBSCRIBERS_MAX};
+use crate::words::limit::{HEARTBEAT_MS, STREAM_CHUNK_EVENTS};
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use futures::stream::Stream as FrameStream;
@@ -30,10 +30,10 @@ const HEARTBEAT: Bytes = Bytes::from_static(b": heartbeat\n\n");
 const OPENING: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
 /// Rendered frames that followers share.
-#[derive(Default)]
 pub(super) struct Frames {
     rings: Mutex<HashMap<(Subject, Projection), Arc<Ring>>>,
     subscribers: Arc<Subscribers>,
+    subscribers_max: usize,
 }
 
 /// How many streams are open, and how many of them have events to send that they have not.
@@ -115,8 +115,12 @@ impl Drop for Subscription {
 }
 
 impl Frames {
+    pub(super) fn new(subscribers_max: usize) -> Self {
+        Self { rings: Mutex::default(), subscribers: Arc::default(), subscribers_max }
+    }
+
     fn subscribe(&self) -> Result<Subscription, Failure> {
-        if self.subscribers.open.fetch_add(1, Ordering::Relaxed) >= SUBSCRIBERS_MAX {
+        if self.subscribers.open.fetch_add(1, Ordering::Relaxed) >= self.subscribers_max {
             self.subscribers.open.fetch_sub(1, Ordering::Relaxed);
             let detail = "too many streams are open";
             return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail));
@@ -323,10 +327,11 @@ mod tests {
 
     #[test]
     fn a_subscription_counts_as_behind_once_and_not_beyond_its_end() {
-        let frames = Frames::default();
+        let frames = Frames::new(2);
         let (mut one, other) = (frames.subscribe().ok().unwrap(), frames.subscribe().ok().unwrap());
         one.is_behind(true);
         one.is_behind(true);
+        assert!(frames.subscribe().is_err(), "there are no more places");
         assert_eq!(frames.subscribers(), (2, 1));
         drop(other);
         assert_eq!(frames.subscribers(), (1, 1));

@@ -245,7 +245,8 @@ pub const HOST_COMMANDS_MAX: usize = 32;
 /// How long an agent with nothing to do stays loaded.
 pub const LINGER_MS: u64 = 5_000;
 
-/// Connections that one listener serves at once; one more is told to come again (wire, slow clients).
+/// Connections that one listener serves at once, fewer where few files may be open; one more is told to come again
+/// (wire, slow clients).
 pub const CONNECTIONS_MAX: usize = SUBSCRIBERS_MAX + 2_048;
 /// Connections beyond that which are told so at once; those beyond these are just closed.
 pub const CONNECTIONS_REFUSED_MAX: usize = 64;
@@ -279,7 +280,7 @@ pub const EVENTS_PAGE_DEFAULT: usize = 128;
 pub const EVENTS_PAGE_MAX: usize = 512;
 /// Events that a stream renders at once.
 pub const STREAM_CHUNK_EVENTS: usize = 256;
-/// Subscribers of all streams together.
+/// Subscribers of all streams together, fewer where there are fewer places for connections.
 pub const SUBSCRIBERS_MAX: usize = 8_192;
 /// Silence on a stream before a heartbeat comment (wire).
 pub const HEARTBEAT_MS: u64 = 15_000;

@@ -4,9 +4,11 @@
 use crate::ask::{Ask, connect, parts};
 use crate::daemon::{Daemon, Home, PATIENCE, resident};
 use holon::words::limit::{REQUEST_BODIES_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
+use reqwest::Method;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
@@ -125,29 +127,60 @@ async fn bodies_under_way_have_so_much_room_together_and_what_comes_beyond_it_is
     check_service(&daemon).await;
 }
 
-#[tokio::test]
-async fn a_connection_too_many_is_told_to_come_again_and_the_socket_stays_open() {
-    let home = Home::new();
+/// A daemon that may open 256 files, which makes 64 places for each listener.
+fn limited(home: &Home) -> Daemon {
     let mut limited = Command::new("/bin/sh");
     let serve = home.holon(&["serve", "--listen", "127.0.0.1:0"]);
     limited.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\""]).arg(serve.get_program()).args(serve.get_args());
     limited.env_clear().current_dir(home.workspace());
     limited.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let daemon = home.serve_by(limited);
+    home.serve_by(limited)
+}
 
-    let mut held: Vec<TcpStream> = (0..128).map(|_| connect(&daemon, b"")).collect();
-    let refused = last_words(connect(&daemon, STATUS));
-    let (status, body) = parts(&refused);
-    assert_eq!(status, 503, "{refused}");
-    assert!(refused.contains("Retry-After: 1") && body.contains("too_many_connections"), "{refused}");
-    let message = daemon.prompt("main", "through the socket").await;
-    assert!(daemon.answer("main", &message).await["text"].is_string());
-
-    drop(held.pop());
+/// Waits until a connection is served again.
+async fn served(daemon: &Daemon) {
     let served = async {
-        while !last_words(connect(&daemon, STATUS)).starts_with("HTTP/1.1 200") {
+        while !last_words(connect(daemon, STATUS)).starts_with("HTTP/1.1 200") {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, served).await.expect("a place that is free is taken");
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_to_come_again_and_work_goes_on() {
+    let home = Home::new();
+    let daemon = limited(&home);
+    let mut held: Vec<TcpStream> = (0..64).map(|_| connect(&daemon, b"")).collect();
+    let refused = last_words(connect(&daemon, STATUS));
+    let (status, body) = parts(&refused);
+    assert_eq!(status, 503, "{refused}");
+    assert!(refused.contains("Retry-After: 1") && body.contains("too_many_connections"), "{refused}");
+
+    // The socket has places of its own, and what a command needs is left when these are taken as well.
+    let socket = home.path().join("holon.sock");
+    let _held_too: Vec<UnixStream> = (0..60).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+    let message = daemon.prompt("main", "$ echo through the socket").await;
+    let answer = daemon.answer("main", &message).await;
+    assert!(answer["text"].as_str().is_some_and(|text| text.contains("through the socket")), "{answer}");
+
+    drop(held.pop());
+    served(&daemon).await;
+}
+
+#[tokio::test]
+async fn streams_leave_places_for_those_who_ask_something_else() {
+    let daemon = limited(&Home::new());
+    let ask = Ask::new(&daemon);
+    let mut streams = Vec::new();
+    for _ in 0..51 {
+        streams.push(ask.request(Method::GET, "/events/stream").send().await.expect("a stream"));
+    }
+    assert!(streams.iter().all(|stream| stream.status() == 200));
+    ask.get("/events/stream").await.refused(503, "too_many_streams");
+    served(&daemon).await;
+    drop(streams.pop());
+    let subscribed =
+        async { while ask.request(Method::GET, "/events/stream").send().await.expect("told").status() != 200 {} };
+    tokio::time::timeout(PATIENCE, subscribed).await.expect("a place that is free is taken");
 }
