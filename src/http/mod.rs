@@ -17,6 +17,7 @@ mod messages;
 mod metrics;
 mod models;
 mod openapi;
+mod patience;
 mod records;
 mod reply;
 pub mod serve;

@@ -1,10 +1,12 @@
 //! Listening: TCP and the home's unix socket, one router behind both.
 
+use super::patience::Patient;
 use super::reply::going_down;
 use super::{App, router};
 use crate::wire::problem::Problem;
 use crate::words::limit::{
     CONNECTIONS_MAX, CONNECTIONS_REFUSED_MAX, REQUEST_HEAD_BYTES_MAX, REQUEST_HEAD_MS_MAX, SUBSCRIBERS_MAX,
+    WRITE_MS_MAX,
 };
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -142,7 +144,8 @@ pub(super) fn streams() -> usize {
     places() * SUBSCRIBERS_MAX / CONNECTIONS_MAX
 }
 
-/// Answers the requests of one connection, one after the other. Who does not bring the head of one in time is closed.
+/// Answers the requests of one connection, one after the other. It is closed on whoever does not bring the head of
+/// one in time, or does not take the answers.
 async fn converse<I>(router: Router, io: I, peer: Peer, watcher: Watcher, _place: OwnedSemaphorePermit)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -156,7 +159,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(REQUEST_HEAD_MS_MAX))
         .max_buf_size(REQUEST_HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(io), service);
+        .serve_connection(TokioIo::new(Patient::new(io, Duration::from_millis(WRITE_MS_MAX))), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection was cut");
     }

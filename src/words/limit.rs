@@ -253,6 +253,9 @@ pub const CONNECTIONS_REFUSED_MAX: usize = 64;
 /// The head of a request, and how long it may take to arrive, or to begin on a connection that was kept.
 pub const REQUEST_HEAD_BYTES_MAX: usize = 64 * 1024;
 pub const REQUEST_HEAD_MS_MAX: u64 = 15_000;
+/// How long a client may take nothing of what it is sent before its connection is closed, streams included: a
+/// subscriber that comes back resumes by its cursor. What the kernel holds for it comes before that.
+pub const WRITE_MS_MAX: u64 = 30_000;
 /// A request body (wire).
 pub const REQUEST_BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// What the request bodies under way hold together; what comes beyond it is told to come again.

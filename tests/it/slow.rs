@@ -6,7 +6,7 @@ use crate::daemon::{Daemon, Home, PATIENCE, resident};
 use holon::words::limit::{REQUEST_BODIES_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use reqwest::Method;
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -183,4 +183,25 @@ async fn streams_leave_places_for_those_who_ask_something_else() {
     let subscribed =
         async { while ask.request(Method::GET, "/events/stream").send().await.expect("told").status() != 200 {} };
     tokio::time::timeout(PATIENCE, subscribed).await.expect("a place that is free is taken");
+}
+
+#[tokio::test]
+async fn who_asks_and_asks_and_reads_no_answer_loses_the_connection() {
+    let daemon = Home::new().serve();
+    check_service(&daemon).await;
+    let before = resident(&daemon);
+    let mut connection = connect(&daemon, b"");
+    connection.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    let requests = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1_000);
+    let cut = tokio::task::spawn_blocking(move || {
+        loop {
+            if let Err(error) = connection.write_all(&requests) {
+                return error.kind();
+            }
+        }
+    });
+    let kind = cut.await.expect("told");
+    assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{kind}");
+    println!("requests without end: {}", growth(&daemon, before));
+    check_service(&daemon).await;
 }
