@@ -50,8 +50,8 @@
 //! | work | what is to be achieved, and who goes on with it |
 //! | task | commands and children that run beside the turns |
 //! | waiting | waits, timers, wakes and capabilities |
-//! | workspace | where the agent works, and what guides it |
-//! | operator | what people are told |
+//! | workspace | where the agent works, what guides it, and its skills |
+//! | operator | what people are told, and the transports that carry it |
 //! | memory | notes, and episodes of past turns |
 
 pub mod words;

@@ -6,7 +6,8 @@
 //! - [`reconcile`]: owed minus running is started, running minus owed is stopped; the same at boot and in service
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
 //! - [`permit`], [`deadline`], [`feed`], [`source`], [`secret`]: places, times, followers, the clock, kept secrets
-//! - `webhook`: what webhooks are signed with
+//! - `webhook`: what webhooks are signed with; [`meter`]: what the host counts
+//! - [`preview`]: prompts that nobody is sent
 //! - [`skill`]: the folders of skills in an agent's home
 //! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
 //!
