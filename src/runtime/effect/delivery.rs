@@ -13,11 +13,12 @@ use crate::runtime::handle::{Handle, SubmitError};
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
 use crate::runtime::model::failure::retry_after_ms;
+use crate::runtime::outbound;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, BindingId, EventSeq};
 use crate::words::limit::{DELIVERY_ANSWER_BYTES_MAX, DELIVERY_MS_MAX, DELIVERY_NAME_MS_MAX};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -169,17 +170,11 @@ pub(in crate::runtime) struct Transport {
 
 impl Transport {
     fn client(&self, url: &str) -> Result<&Client, reqwest::Error> {
-        let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-        let is_local = matches!(host.as_str(), "localhost" | "[::1]") || host.starts_with("127.");
-        let kept = if is_local { &self.local } else { &self.remote };
+        let kept = if outbound::is_here(url) { &self.local } else { &self.remote };
         if let Some(client) = kept.get() {
             return Ok(client);
         }
-        // A redirect is not followed: it would take the token along.
-        let builder = Client::builder()
-            .user_agent(concat!("holon/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none());
-        let built = if is_local { builder.no_proxy().build()? } else { builder.build()? };
+        let built = outbound::client(url).build()?;
         Ok(kept.get_or_init(|| built))
     }
 }

@@ -8,6 +8,7 @@ use super::failure::{ATTEMPT_MESSAGE_BYTES_MAX, bounded, failed, of_error_event,
 use super::{Provider, conversation, raw_text, within_bound};
 use crate::context::request::{AssistantPart, ModelAnswer, ModelRequest, RawCall};
 use crate::events::turn::{AttemptError, AttemptErrorKind, StopReason, Usage};
+use crate::runtime::outbound;
 use futures::future::BoxFuture;
 use futures::{Stream, StreamExt};
 use genai::adapter::AdapterKind;
@@ -119,12 +120,6 @@ impl ProviderConfig {
             }
         }
     }
-
-    /// A proxy of the environment is for the world outside, not for a server on this machine.
-    fn is_loopback(&self) -> bool {
-        let Ok(url) = reqwest::Url::parse(&self.url("")) else { return false };
-        url.host_str().is_some_and(|host| host == "localhost" || host == "[::1]" || host.starts_with("127."))
-    }
 }
 
 impl Remote {
@@ -132,7 +127,9 @@ impl Remote {
     /// When the HTTP client cannot be built.
     pub fn new(config: ProviderConfig) -> Result<Self, ClientError> {
         let fault = |reason: String| ClientError { provider: config.name.clone(), reason };
-        let http = http_client(&config).map_err(|error| fault(error.to_string()))?;
+        let timeout = Duration::from_millis(config.timeout_ms);
+        let http = outbound::client(&config.url("")).connect_timeout(timeout).build();
+        let http = http.map_err(|error| fault(error.to_string()))?;
         let client = Client::builder().with_reqwest(http).build().map_err(|error| fault(error.to_string()))?;
         Ok(Self { config, client })
     }
@@ -191,15 +188,6 @@ impl Provider for Remote {
     fn complete<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ModelAnswer, AttemptError>> {
         Box::pin(self.ask(request))
     }
-}
-
-/// A redirect is not followed: reqwest would take the protocols' own key headers along to any other host.
-fn http_client(config: &ProviderConfig) -> Result<reqwest::Client, reqwest::Error> {
-    let builder = reqwest::Client::builder()
-        .user_agent(concat!("holon/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_millis(config.timeout_ms));
-    if config.is_loopback() { builder.no_proxy().build() } else { builder.build() }
 }
 
 /// The last that a stream held in the protocol's form, cut to the length of a message; genai's events do not tell.
