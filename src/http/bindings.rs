@@ -1,7 +1,7 @@
 //! Operator bindings: transports by which the operator is reached, and speaks.
 
 use super::Shared;
-use super::extract::{Body, Public, Rid};
+use super::extract::{Body, Public, Rid, TrustBody};
 use super::kinds::{self, BINDINGS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
@@ -16,7 +16,6 @@ use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
 use reqwest::Url;
-use serde::Deserialize;
 use serde_json::json;
 
 pub(super) fn routes() -> Router<Shared> {
@@ -24,12 +23,6 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/control/agents/{id}/operator-bindings", post(bind))
         .route("/control/agents/{id}/operator-bindings/{rid}/revoke", post(revoke))
         .route("/control/agents/{id}/operator-ingress", post(ingress))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RevokeBody {
-    trust: Option<String>,
 }
 
 async fn bind(State(app): State<Shared>, Public(id): Public, body: Body<BindingBody>) -> Reply {
@@ -65,7 +58,7 @@ fn invalid(field: &'static str, reason: &str) -> Failure {
 }
 
 /// What the binding was still owed is told with it.
-async fn revoke(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Body<RevokeBody>) -> Reply {
+async fn revoke(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let binding = app.handle.unbind(&id, rid, body.key).await?;
     kinds::one(&BINDINGS, &app, &id, &binding.to_string()).await
@@ -73,9 +66,10 @@ async fn revoke(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, bo
 
 async fn ingress(State(app): State<Shared>, Public(id): Public, body: Body<IngressBody>) -> Reply {
     let name = body.value.binding_id.clone();
-    let bound = move |state: &crate::fold::AgentState| state.bindings.named(&name).map(|(_, binding)| binding.clone());
-    let binding = app.handle.read(&id, bound).await?;
-    let (new, blob) = body.value.ingress(binding.as_ref());
+    let bound =
+        move |state: &crate::fold::AgentState| state.bindings.named(&name).map(|(_, binding)| binding.terms.clone());
+    let terms = app.handle.read(&id, bound).await?;
+    let (new, blob) = body.value.ingress(terms.as_ref());
     let request = Request { command: OperatorCommand::Ingress(new).into(), cause: Cause::Operator, key: body.key };
     let answer = app.handle.submit(&id, request, blob.into_iter().collect()).await?;
     let Answer::Message(message) = answer else { return Err(unexpected(&answer)) };

@@ -1,7 +1,7 @@
 //! The control plane: creating, starting, stopping and aborting; the runtime itself.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Public, Query, malformed};
+use super::extract::{Agent, Body, Nothing, Public, Query, TrustBody, malformed};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
 use crate::decide::agent::{AgentCommand, NewAgent};
@@ -45,12 +45,6 @@ struct ControlBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ArchiveBody {
-    trust: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct AbortBody {
     run_id: Option<String>,
     mode: Option<String>,
@@ -87,7 +81,7 @@ async fn control(State(app): State<Shared>, Public(id): Public, body: Body<Contr
 }
 
 /// The agent is to end; how far it is with that stands in the answer.
-async fn archive(State(app): State<Shared>, Public(id): Public, body: Body<ArchiveBody>) -> Reply {
+async fn archive(State(app): State<Shared>, Public(id): Public, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let request = Request { command: AgentCommand::Archive.into(), cause: Cause::Operator, key: body.key };
     app.handle.submit(&id, request, Vec::new()).await?;

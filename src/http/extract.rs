@@ -216,6 +216,13 @@ fn key(parts: &Parts, body: &[u8]) -> Result<Option<RequestKey>, Failure> {
     Ok(Some(RequestKey { key: key.to_owned(), fingerprint: Hash::of(&request) }))
 }
 
+/// A body that says no more than whom the caller speaks for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrustBody {
+    pub trust: Option<String>,
+}
+
 pub(super) fn not_json() -> Failure {
     let detail = "the body must be sent as Content-Type: application/json";
     Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)

@@ -1,7 +1,7 @@
 //! Models: which there are, and what an agent would send to one.
 
 use super::Shared;
-use super::extract::{Body, Nothing, Public, Query};
+use super::extract::{Body, Nothing, Public, Query, TrustBody};
 use super::reply::Reply;
 use crate::decide::agent::AgentCommand;
 use crate::decide::{Request, RequestKey};
@@ -52,12 +52,6 @@ struct ModelBody {
     trust: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClearBody {
-    trust: Option<String>,
-}
-
 /// The model that the agent's turns ask first, from the next one on.
 async fn choose(State(app): State<Shared>, Public(id): Public, body: Body<ModelBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
@@ -66,7 +60,7 @@ async fn choose(State(app): State<Shared>, Public(id): Public, body: Body<ModelB
     altered(&app, &id, Some(model), body.key).await
 }
 
-async fn clear(State(app): State<Shared>, Public(id): Public, body: Body<ClearBody>) -> Reply {
+async fn clear(State(app): State<Shared>, Public(id): Public, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     altered(&app, &id, None, body.key).await
 }

@@ -1,7 +1,7 @@
 //! Tasks: commands of the operator's; the output, the input and the end of any.
 
 use super::Shared;
-use super::extract::{Agent, Body, Public, Query, Rid};
+use super::extract::{Agent, Body, Public, Query, Rid, TrustBody};
 use super::kinds::{self, TASKS};
 use super::messages::unexpected;
 use super::reply::Reply;
@@ -66,12 +66,6 @@ struct InputBody {
     trust: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StopBody {
-    trust: Option<String>,
-}
-
 async fn output(State(app): State<Shared>, Agent(id): Agent, rid: Rid, Query(query): Query<OutputQuery>) -> Reply {
     // An unknown agent is told before an unknown task.
     app.handle.read(&id, |_| ()).await?;
@@ -116,7 +110,7 @@ async fn input(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Bo
     done(&app, &id, task, TaskCommand::Input { task, text }, body.key, blob).await
 }
 
-async fn stop(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<StopBody>) -> Reply {
+async fn stop(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let task = rid.parse("task")?;
     let command = TaskCommand::Stop { task, reason: "stopped_by_operator".into() };

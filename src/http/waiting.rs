@@ -1,7 +1,7 @@
 //! Timers, waits and external triggers, as an operator sets and ends them.
 
 use super::Shared;
-use super::extract::{Body, Public, Rid};
+use super::extract::{Body, Public, Rid, TrustBody};
 use super::kinds::{self, TIMERS, TRIGGERS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
@@ -48,12 +48,6 @@ struct TriggerBody {
     trust: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EndBody {
-    trust: Option<String>,
-}
-
 async fn create_timer(State(app): State<Shared>, Public(id): Public, body: Body<TimerBody>) -> Reply {
     let TimerBody { duration_ms, interval_ms, summary, trust } = body.value;
     provided_trust(trust.as_deref())?;
@@ -63,14 +57,14 @@ async fn create_timer(State(app): State<Shared>, Public(id): Public, body: Body<
     kinds::one(&TIMERS, &app, &id, &timer.to_string()).await
 }
 
-async fn cancel_timer(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<EndBody>) -> Reply {
+async fn cancel_timer(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let timer = rid.parse("timer")?;
     submit(&app, &id, WaitingCommand::CancelTimer { timer }, body.key).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "timer_id": timer})))
 }
 
-async fn cancel_wait(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<EndBody>) -> Reply {
+async fn cancel_wait(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let wait = rid.parse("wait")?;
     submit(&app, &id, WaitingCommand::CancelWait { wait }, body.key).await?;
@@ -92,7 +86,7 @@ async fn create_trigger(State(app): State<Shared>, Public(id): Public, body: Bod
     Ok(shown)
 }
 
-async fn revoke_trigger(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<EndBody>) -> Reply {
+async fn revoke_trigger(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let trigger = rid.parse("external trigger")?;
     submit(&app, &id, WaitingCommand::RevokeTrigger { trigger }, body.key).await?;

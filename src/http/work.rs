@@ -1,7 +1,7 @@
 //! Work items, as an operator opens and alters them.
 
 use super::Shared;
-use super::extract::{Body, Public, Rid};
+use super::extract::{Body, Public, Rid, TrustBody};
 use super::kinds::{self, WORK_ITEMS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
@@ -29,12 +29,6 @@ pub(super) fn routes() -> Router<Shared> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PickBody {
-    trust: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct CompleteBody {
     result_summary: Option<String>,
     trust: Option<String>,
@@ -54,7 +48,7 @@ async fn update(State(app): State<Shared>, Public(id): Public, rid: Rid, body: B
     done(&app, &id, WorkCommand::Update { work, change }, body.key, blobs).await
 }
 
-async fn pick(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<PickBody>) -> Reply {
+async fn pick(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let work = rid.parse("work item")?;
     done(&app, &id, WorkCommand::Pick { work }, body.key, Vec::new()).await

@@ -1,7 +1,7 @@
 //! Where an agent works: attached, left, detached; and the worktrees of its tasks.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Public, Query, malformed};
+use super::extract::{Agent, Body, Nothing, Public, Query, TrustBody, malformed};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
 use crate::decide::workspace::WorkspaceCommand;
@@ -41,12 +41,6 @@ struct AttachBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExitBody {
-    trust: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct DetachBody {
     workspace_id: String,
     trust: Option<String>,
@@ -64,7 +58,7 @@ async fn attach(State(app): State<Shared>, Public(id): Public, body: Body<Attach
     Ok(Json(json!({"ok": true, "agent_id": id, "workspace_id": workspace, "workspace_anchor": anchor})))
 }
 
-async fn exit(State(app): State<Shared>, Public(id): Public, body: Body<ExitBody>) -> Reply {
+async fn exit(State(app): State<Shared>, Public(id): Public, body: Body<TrustBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     submit(&app, &id, WorkspaceCommand::Exit, body.key).await?;
     Ok(Json(json!({"ok": true, "agent_id": id})))

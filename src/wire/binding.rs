@@ -97,9 +97,9 @@ impl DeliveryAuth {
 }
 
 impl IngressBody {
-    /// What was said, with where it came from. `binding`: the one it names, if it is there.
-    pub fn ingress(self, binding: Option<&Binding>) -> (NewIngress, Option<Blob>) {
-        let metadata = binding.map(|binding| self.provenance(binding).to_string());
+    /// What was said, with where it came from. `terms`: of the binding that it names, if that is there.
+    pub fn ingress(self, terms: Option<&BindingTerms>) -> (NewIngress, Option<Blob>) {
+        let metadata = terms.map(|terms| self.provenance(terms).to_string());
         let (body, blob) = Content::new(self.text);
         let new = NewIngress {
             binding: self.binding_id,
@@ -114,8 +114,7 @@ impl IngressBody {
         (new, blob)
     }
 
-    fn provenance(&self, binding: &Binding) -> Value {
-        let terms = &binding.terms;
+    fn provenance(&self, terms: &BindingTerms) -> Value {
         json!({"operator_transport": {
             "binding_id": terms.name,
             "transport": terms.transport,
