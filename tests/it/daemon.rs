@@ -2,6 +2,7 @@
 
 use crate::contract;
 use crate::model_server::ModelServer;
+use crate::other_user;
 use futures::StreamExt;
 use holon::client::{Address, Client, ClientError, StreamedEvent};
 use holon::wire::problem::Problem;
@@ -24,11 +25,14 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Events with which the default agent begins: its creation, and its workspace attached and entered.
 pub const BORN: u64 = 3;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_holon");
+
 /// A home, and how its daemons are started.
 pub struct Home {
     folder: Arc<TempDir>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    is_of_other_user: bool,
 }
 
 /// A pipe in the workspace in which a command waits: `read go < NAME`.
@@ -51,7 +55,13 @@ impl Home {
     pub fn new() -> Self {
         let folder = TempDir::new().expect("a folder for a home");
         std::fs::create_dir(folder.path().join("workspace")).expect("a folder to work in");
-        Self { folder: Arc::new(folder), arguments: Vec::new(), environment: Vec::new() }
+        Self { folder: Arc::new(folder), arguments: Vec::new(), environment: Vec::new(), is_of_other_user: false }
+    }
+
+    /// The home of an ordinary user, as whom its daemons and verbs run; see [`other_user`].
+    pub fn of_other_user(mut self) -> Self {
+        self.is_of_other_user = true;
+        self
     }
 
     /// An argument of `holon serve`.
@@ -121,6 +131,9 @@ impl Home {
     fn pipe(&self, name: &str) -> PathBuf {
         let path = self.workspace().join(name);
         nix::unistd::mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
+        if self.is_of_other_user {
+            other_user::give_to_other_user(&path);
+        }
         path
     }
 
@@ -146,7 +159,19 @@ impl Home {
     /// `holon ARGUMENTS` on this home.
     pub fn holon(&self, arguments: &[&str]) -> Command {
         let mut command = holon(&self.path(), &self.workspace());
+        if self.is_of_other_user {
+            command = self.holon_of_other_user();
+        }
         command.args(arguments).envs(self.environment.iter().cloned());
+        command
+    }
+
+    /// What the test has made so far is given to the other user, too.
+    fn holon_of_other_user(&self) -> Command {
+        other_user::give_to_other_user(self.folder.path());
+        let program = other_user::program_for_other_user(Path::new(PROGRAM), self.folder.path());
+        let mut command = holon_by(&program, &self.path(), &self.workspace());
+        other_user::act_as_other_user(&mut command);
         command
     }
 
@@ -197,7 +222,11 @@ impl Signs {
 
 /// `holon` with nothing of this environment but what finds programs.
 pub fn holon(home: &Path, workspace: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holon"));
+    holon_by(Path::new(PROGRAM), home, workspace)
+}
+
+fn holon_by(program: &Path, home: &Path, workspace: &Path) -> Command {
+    let mut command = Command::new(program);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOLON_HOME", home);
     command.current_dir(workspace).stdin(Stdio::null());
     command

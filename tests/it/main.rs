@@ -51,6 +51,7 @@ mod model_choice;
 mod model_server;
 mod openapi;
 mod orphan;
+mod other_user;
 mod pinned;
 mod posture;
 mod posture_table;
