@@ -92,12 +92,13 @@ impl Shell {
         printed.to_owned()
     }
 
-    /// What a command prints up to `words`, where Ctrl-C ends it.
+    /// What a command prints up to `words`, where a person would press Ctrl-C. A suite that runs in the background of a
+    /// script ignores SIGINT, and so does what it starts: SIGTERM ends it everywhere.
     pub fn watch(&mut self, command: &str, words: &str) -> String {
         self.enter(command);
         let printed = self.until(words);
         let program = command.split(' ').take(2).collect::<Vec<_>>().join("\0");
-        kill(self.child(&program), Signal::SIGINT).expect("it runs");
+        kill(self.child(&program), Signal::SIGTERM).expect("it runs");
         // What it still said is no answer to the next command.
         self.enter(&format!("echo \"{END}$?\""));
         self.until(END);
