@@ -1,13 +1,14 @@
 //! The agent plane: creating, starting, stopping, aborting.
 
+use super::errand::{self, Errand};
 use super::{Decision, Rejection, operator, queue, turn, webhook};
 use crate::events::Event;
 use crate::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentModelCleared, AgentModelSet, AgentPaused, AgentStarted,
-    AgentStopped, Answer, DelegationReported, OutboxDelivered, Ownership, Preset, Role, Visibility,
+    AgentStopped, Answer, DelegationReported, ErrandOutcome, OutboxDelivered, Ownership, Preset, Role, Visibility,
 };
 use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Surface};
-use crate::events::task::{TaskStatus, TaskStopRequested};
+use crate::events::task::{ChildLifecycle, TaskStatus, TaskStopRequested};
 use crate::events::turn::{AbortMode, TurnOutcome};
 use crate::events::waiting::TriggerRevoked;
 use crate::fold::AgentState;
@@ -26,10 +27,13 @@ pub enum AgentCommand {
     Stop,
     /// The agent is to end, and its children with it.
     Archive,
-    /// The supervisor has taken in what the event `entry` owes it.
+    /// What the event `entry` owes the supervisor was taken in there, or is not wanted.
     Delivered {
         entry: EventSeq,
+        outcome: ErrandOutcome,
     },
+    /// Another agent owes this one something.
+    Take(Errand),
     Abort {
         run: Option<RunId>,
         mode: AbortMode,
@@ -54,7 +58,8 @@ pub(super) fn decide(state: &AgentState, command: &AgentCommand) -> Result<Decis
         AgentCommand::Start => start(state),
         AgentCommand::Stop => stop(state),
         AgentCommand::Archive => archive(state),
-        AgentCommand::Delivered { entry } => delivered(state, *entry),
+        AgentCommand::Delivered { entry, outcome } => delivered(state, *entry, *outcome),
+        AgentCommand::Take(errand) => errand::take(state, errand),
         AgentCommand::Abort { run, mode } => abort(state, *run, *mode),
         AgentCommand::ChooseModel { model } => choose_model(state, model.as_ref()),
     }
@@ -109,10 +114,31 @@ fn to_end(state: &AgentState, reason: &str) -> Vec<Event> {
     events
 }
 
-/// The supervisor has it. Told twice, it is delivered once.
-fn delivered(state: &AgentState, entry: EventSeq) -> Result<Decision, Rejection> {
+/// Told twice, it is delivered once.
+fn delivered(state: &AgentState, entry: EventSeq, outcome: ErrandOutcome) -> Result<Decision, Rejection> {
     let owed = state.outbox.owed.contains_key(&entry);
-    Ok(Decision::of(if owed { vec![OutboxDelivered { entry }.into()] } else { Vec::new() }))
+    Ok(Decision::of(if owed { vec![OutboxDelivered { entry, outcome }.into()] } else { Vec::new() }))
+}
+
+/// The supervisor wants the agent to be so. It may be so already.
+pub(super) fn take_direction(
+    state: &AgentState,
+    from: &AgentId,
+    lifecycle: ChildLifecycle,
+) -> Result<Vec<Event>, Rejection> {
+    supervised_by(state, from)?;
+    let directed = match lifecycle {
+        ChildLifecycle::Active => start(state),
+        ChildLifecycle::Stopped => stop(state),
+        ChildLifecycle::Archived => archive(state),
+    };
+    Ok(directed?.own)
+}
+
+/// Only the supervisor speaks to a child so.
+pub(super) fn supervised_by(state: &AgentState, from: &AgentId) -> Result<(), Rejection> {
+    let is_supervisor = state.agent.supervisor.as_ref() == Some(from);
+    if is_supervisor { Ok(()) } else { Err(Rejection::Unknown { what: "supervisor", id: from.to_string() }) }
 }
 
 /// What an agent between turns leads to by itself: a delegation that has come to rest or was ended is reported, an

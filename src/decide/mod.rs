@@ -9,12 +9,14 @@ mod binding;
 pub mod birth;
 pub mod call;
 mod episode;
+pub mod errand;
 pub mod memory;
 pub mod operator;
 pub mod policy;
 pub mod profile;
 pub mod queue;
 pub mod schedule;
+mod speaker;
 pub mod task;
 mod timer;
 pub mod trigger;
@@ -24,7 +26,7 @@ mod webhook;
 pub mod work;
 pub mod workspace;
 
-use crate::events::agent::{Answer, RequestAnswered};
+use crate::events::agent::{Answer, RequestAnswered, Speaker};
 use crate::events::{Cause, Envelope, Event};
 use crate::fold::agent::Lifecycle;
 use crate::fold::row::{RecordRow, TokenRow, closes, token, worthless};
@@ -217,11 +219,12 @@ pub fn handle(
     at: Timestamp,
     staged: &mut Staged,
 ) -> Result<Result<Answer, Rejection>, IllegalEvent> {
-    match answered_before(state, request.key.as_ref(), at) {
-        Ok(Some(answer)) => return Ok(Ok(answer)),
-        Ok(None) => {}
+    let named = match named(state, request, at) {
+        Ok(Named::Before(answer)) => return Ok(Ok(answer)),
+        Ok(Named::Here(key, speaker)) => Some((key, speaker)),
+        Ok(Named::Not) => None,
         Err(rejection) => return Ok(Err(rejection)),
-    }
+    };
     if comes_too_late(state, request) {
         return Ok(Err(Rejection::AgentArchived));
     }
@@ -229,7 +232,7 @@ pub fn handle(
         Ok(decision) => decision,
         Err(rejection) => return Ok(Err(rejection)),
     };
-    let writes = request.key.is_some() || !decision.own.is_empty();
+    let writes = named.is_some() || !decision.own.is_empty();
     if writes && state.agent.lifecycle == Lifecycle::Archived {
         return Ok(Err(Rejection::AgentArchived));
     }
@@ -238,9 +241,8 @@ pub fn handle(
     door.pass(decision.own)?;
     door.bear(decision.births)?;
     // What follows by itself may seal the ledger.
-    if let Some(key) = &request.key {
-        let RequestKey { key, fingerprint } = key.clone();
-        door.pass(vec![RequestAnswered { key, fingerprint, answer: answer.clone() }.into()])?;
+    if let Some((RequestKey { key, fingerprint }, speaker)) = named {
+        door.pass(vec![RequestAnswered { key, fingerprint, answer: answer.clone(), speaker }.into()])?;
     }
     door.follow_up()?;
     Ok(Ok(answer))
@@ -274,16 +276,25 @@ pub fn decide(state: &AgentState, command: &Command, at: Timestamp) -> Result<De
     }
 }
 
-fn answered_before(state: &AgentState, key: Option<&RequestKey>, at: Timestamp) -> Result<Option<Answer>, Rejection> {
-    let Some(key) = key else { return Ok(None) };
+/// What a request is called.
+enum Named {
+    Not,
+    /// It was answered before under that name.
+    Before(Answer),
+    Here(RequestKey, Speaker),
+}
+
+fn named(state: &AgentState, request: &Request, at: Timestamp) -> Result<Named, Rejection> {
+    let Some(key) = &request.key else { return Ok(Named::Not) };
     if key.key.is_empty() || key.key.len() > REQUEST_KEY_BYTES_MAX {
         let reason = format!("has 1 to {REQUEST_KEY_BYTES_MAX} characters");
         return Err(Rejection::Invalid { field: "Idempotency-Key", reason });
     }
-    match state.receipts.find(&key.key, at) {
-        Some(receipt) if receipt.fingerprint == key.fingerprint => Ok(Some(receipt.answer.clone())),
+    let speaker = speaker::of(state, request)?;
+    match state.receipts.find(&speaker, &key.key, at) {
+        Some(receipt) if receipt.fingerprint == key.fingerprint => Ok(Named::Before(receipt.answer.clone())),
         Some(_) => Err(Rejection::KeyReused),
-        None => Ok(None),
+        None => Ok(Named::Here(key.clone(), speaker)),
     }
 }
 

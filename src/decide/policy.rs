@@ -1,5 +1,6 @@
 //! What may come from where: the matrix of origin, trust and kind, enforced for every producer (semantics 2).
 
+use super::queue::Room;
 use crate::events::queue::{Lane, MessageKind, Origin, Trust};
 
 /// How far a message of this origin is trusted.
@@ -29,6 +30,14 @@ pub fn allows(origin: &Origin, kind: MessageKind) -> bool {
 /// Whether a message of this origin may name this lane: only an operator goes before all others.
 pub fn may_name(origin: &Origin, lane: Lane) -> bool {
     lane != Lane::Interject || matches!(origin, Origin::Operator { .. })
+}
+
+/// What of the queue a message of this origin may fill.
+pub(super) fn room(origin: &Origin) -> Room {
+    match origin {
+        Origin::Operator { .. } | Origin::System { .. } | Origin::Task { .. } | Origin::Timer { .. } => Room::Whole,
+        Origin::Webhook { .. } | Origin::Callback { .. } | Origin::Channel { .. } => Room::Shared,
+    }
 }
 
 /// The lane a message takes when its sender may not, or does not, choose.

@@ -1,5 +1,6 @@
 //! The queue plane: taking messages in.
 
+use super::agent::supervised_by;
 use super::waiting::{self, News};
 use super::{Decision, Rejection, policy, webhook};
 use crate::events::Event;
@@ -13,9 +14,10 @@ use crate::events::waiting::WaitTrigger;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::words::content::Content;
-use crate::words::id::{AgentId, MessageId, WorkId};
+use crate::words::id::{AgentId, MessageId, TaskId, WorkId};
 use crate::words::limit::{
-    MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_MESSAGES_MAX,
+    MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_RESERVED,
+    QUEUE_MESSAGES_MAX, QUEUE_MESSAGES_RESERVED,
 };
 use serde::{Deserialize, Serialize};
 
@@ -68,10 +70,7 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
         return Err(Rejection::Invalid { field: "priority", reason: format!("{lane} is the operator's") });
     }
     check_bounds(new)?;
-    let waiting = state.queue.waiting.len();
-    if waiting >= QUEUE_MESSAGES_MAX || state.queue.body_bytes + new.body.bytes() > QUEUE_BODY_BYTES_MAX {
-        return Err(Rejection::QueueFull { waiting });
-    }
+    has_room(state, policy::room(&new.origin), new.body.bytes())?;
     let message = state.queue.last.next();
     let ended = news(new, work).map(|news| waiting::ended_by(state, &news)).unwrap_or_default();
     let about = work.map(Subject::Work).into_iter().chain(waiting::subjects(&ended)).collect();
@@ -97,6 +96,52 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
     Ok(Decision::answering(events, Answer::Message(message)))
 }
 
+/// What of the queue's room a sender may fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// All but what is kept for the operator and the runtime, so that nobody else locks them out.
+    Shared,
+    Whole,
+}
+
+/// Whether a message of so many bytes has its place.
+pub(super) fn has_room(state: &AgentState, room: Room, bytes: u64) -> Result<(), Rejection> {
+    let (messages, body_bytes) = match room {
+        Room::Shared => (QUEUE_MESSAGES_RESERVED, QUEUE_BODY_BYTES_RESERVED),
+        Room::Whole => (0, 0),
+    };
+    let waiting = state.queue.waiting.len();
+    let fits =
+        waiting < QUEUE_MESSAGES_MAX - messages && state.queue.body_bytes + bytes <= QUEUE_BODY_BYTES_MAX - body_bytes;
+    if fits { Ok(()) } else { Err(Rejection::QueueFull { waiting }) }
+}
+
+/// What the supervisor of a private child has to say, by the task that the child is to it. The child takes it as a task
+/// of its own.
+pub(super) fn take_input(
+    state: &AgentState,
+    task: TaskId,
+    from: &AgentId,
+    text: &Content,
+) -> Result<Vec<Event>, Rejection> {
+    supervised_by(state, from)?;
+    let input = NewMessage {
+        kind: MessageKind::InternalFollowup,
+        lane: Some(Lane::Next),
+        origin: Origin::Task { task },
+        surface: Surface::TaskRejoin,
+        admission: Admission::RuntimeOwned,
+        body_type: BodyType::Text,
+        body: text.clone(),
+        metadata: None,
+        correlation_id: None,
+        causation_id: None,
+        provided_trust: None,
+        reply_route: None,
+    };
+    Ok(enqueue(state, &input, None)?.own)
+}
+
 /// What a message is news of. The supervisor of a private child is its operator.
 fn news(new: &NewMessage, work: Option<WorkId>) -> Option<News> {
     match new.origin {
@@ -113,10 +158,7 @@ pub(super) fn enqueue_to_self(
     text: &Content,
     work: Option<WorkId>,
 ) -> Result<(Event, MessageId), Rejection> {
-    let waiting = state.queue.waiting.len();
-    if waiting >= QUEUE_MESSAGES_MAX || state.queue.body_bytes + text.bytes() > QUEUE_BODY_BYTES_MAX {
-        return Err(Rejection::QueueFull { waiting });
-    }
+    has_room(state, Room::Shared, text.bytes())?;
     let about = work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
     let origin = Origin::System { subsystem: "self".into() };
     let (kind, surface) = (MessageKind::InternalFollowup, Surface::RuntimeSystem);

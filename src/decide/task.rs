@@ -5,7 +5,7 @@ use super::queue::{admits, owed};
 use super::waiting::{self, News};
 use super::{Decision, Rejection, call};
 use crate::events::Event;
-use crate::events::agent::Answer;
+use crate::events::agent::{Answer, ErrandOutcome};
 use crate::events::call::{Action, CallResult, ExecRequest, Shown};
 use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
 use crate::events::task::{
@@ -72,25 +72,13 @@ pub enum TaskCommand {
     InputDelivered {
         task: TaskId,
         entry: EventSeq,
+        outcome: ErrandOutcome,
     },
-    /// A child's result, from its outbox: taken in once, and accepted again without effect.
-    TakeReport {
-        task: TaskId,
-        child: AgentId,
-        status: TaskStatus,
-        report: Content,
-        usage: UsageTotal,
-    },
-    /// What a child wants known, from its outbox.
-    TakeNotice {
-        task: TaskId,
-        child: AgentId,
-        text: Content,
-    },
-    /// The child is what it was directed to be.
+    /// The child is what the event `entry` directed it to be.
     ChildDirected {
         task: TaskId,
         lifecycle: ChildLifecycle,
+        entry: EventSeq,
     },
 }
 
@@ -106,12 +94,8 @@ pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decisi
         TaskCommand::Read { run, round, call, task, shown } => read(state, (*run, *round, *call), *task, shown)?,
         TaskCommand::Stop { task, reason } => stop(state, *task, reason)?,
         TaskCommand::Input { task, text } => input(state, *task, text)?.0,
-        TaskCommand::InputDelivered { task, entry } => input_delivered(state, *task, *entry)?,
-        TaskCommand::TakeReport { task, child, status, report, usage } => {
-            take_report(state, *task, child, *status, report, *usage)?
-        }
-        TaskCommand::TakeNotice { task, child, text } => take_notice(state, *task, child, text)?,
-        TaskCommand::ChildDirected { task, lifecycle } => child_directed(state, *task, *lifecycle)?,
+        TaskCommand::InputDelivered { task, entry, outcome } => input_delivered(state, *task, *entry, *outcome)?,
+        TaskCommand::ChildDirected { task, lifecycle, entry } => child_directed(state, *task, *lifecycle, *entry)?,
     };
     Ok(Decision::of(events))
 }
@@ -358,18 +342,24 @@ pub(super) fn input(state: &AgentState, task: TaskId, text: &Content) -> Called 
     Ok((vec![event.into()], CallResult::TaskInput { task, bytes: text.bytes() }))
 }
 
-fn input_delivered(state: &AgentState, task: TaskId, entry: EventSeq) -> Result<Vec<Event>, Rejection> {
+fn input_delivered(
+    state: &AgentState,
+    task: TaskId,
+    entry: EventSeq,
+    outcome: ErrandOutcome,
+) -> Result<Vec<Event>, Rejection> {
     let owes = open(state, task)?.inputs.contains_key(&entry);
-    if owes { Ok(vec![TaskInputDelivered { task, entry }.into()]) } else { Err(Rejection::NothingToDo) }
+    if owes { Ok(vec![TaskInputDelivered { task, entry, outcome }.into()]) } else { Err(Rejection::NothingToDo) }
 }
 
-/// The open task that supervises `child`.
-fn supervising<'a>(state: &'a AgentState, task: TaskId, child: &AgentId) -> Option<&'a Task> {
-    state.tasks.open.get(&task).filter(|open| open.child().is_some_and(|own| own.agent == *child))
+/// The open task that supervises `child`. What comes after its end is not wanted: the first terminal state wins.
+fn supervising<'a>(state: &'a AgentState, id: TaskId, child: &AgentId) -> Result<&'a Task, Rejection> {
+    let open = named(state, id)?;
+    let is_its = open.child().is_some_and(|own| own.agent == *child);
+    if is_its { Ok(open) } else { Err(Rejection::Unknown { what: "task", id: id.to_string() }) }
 }
 
-/// What is taken in again, or comes after the task's end, is accepted without effect: first terminal state wins.
-fn take_report(
+pub(super) fn take_report(
     state: &AgentState,
     id: TaskId,
     child: &AgentId,
@@ -377,14 +367,21 @@ fn take_report(
     report: &Content,
     usage: UsageTotal,
 ) -> Result<Vec<Event>, Rejection> {
-    let Some(task) = supervising(state, id, child) else { return Ok(Vec::new()) };
+    let task = supervising(state, id, child)?;
     let output = CommandOutput { shown: report.clone(), bytes: report.bytes(), cut: false, kept: None };
     Ok(ended(state, id, task, status, &Exit::Reported(usage), 0, &output))
 }
 
-fn take_notice(state: &AgentState, id: TaskId, child: &AgentId, text: &Content) -> Result<Vec<Event>, Rejection> {
-    if supervising(state, id, child).is_none() || !state.agent.lifecycle.admits() {
-        return Ok(Vec::new());
+/// A supervisor that is stopped reads it when it is started; one that is to end reads nothing more.
+pub(super) fn take_notice(
+    state: &AgentState,
+    id: TaskId,
+    child: &AgentId,
+    text: &Content,
+) -> Result<Vec<Event>, Rejection> {
+    supervising(state, id, child)?;
+    if state.agent.lifecycle == Lifecycle::Archiving {
+        return Err(Rejection::AgentArchived);
     }
     let (origin, about) = (Origin::Task { task: id }, vec![Subject::Task(id)]);
     let (kind, surface) = (MessageKind::TaskStatus, Surface::TaskRejoin);
@@ -392,11 +389,15 @@ fn take_notice(state: &AgentState, id: TaskId, child: &AgentId, text: &Content) 
 }
 
 /// The end of a child is its report, which one that is archived owes as well.
-fn child_directed(state: &AgentState, id: TaskId, lifecycle: ChildLifecycle) -> Result<Vec<Event>, Rejection> {
-    let task = open(state, id)?;
-    let child = task.child().ok_or(Rejection::NothingToDo)?;
-    if child.lifecycle == lifecycle {
+fn child_directed(
+    state: &AgentState,
+    id: TaskId,
+    lifecycle: ChildLifecycle,
+    entry: EventSeq,
+) -> Result<Vec<Event>, Rejection> {
+    let child = open(state, id)?.child().ok_or(Rejection::NothingToDo)?;
+    if entry <= child.directed {
         return Err(Rejection::NothingToDo);
     }
-    Ok(vec![ChildDirected { task: id, lifecycle }.into()])
+    Ok(vec![ChildDirected { task: id, lifecycle, entry }.into()])
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** only the hash of a token is known here.
 
 use super::call::Called;
-use super::queue::{NewMessage, admits, enqueue, over};
+use super::queue::{NewMessage, Room, admits, enqueue, over};
 use super::waiting::{NewWake, wake_up};
 use super::{Decision, Rejection};
 use crate::events::Event;
@@ -84,7 +84,7 @@ pub(super) fn deliver(state: &AgentState, callback: &NewCallback) -> Result<Deci
     admits(state)?;
     let work = trigger.work.filter(|work| state.works.open.contains_key(work));
     let mut decision = match callback.mode {
-        DeliveryMode::Wake => wake_up(state, &wake(*id, &trigger.label, callback), work)?,
+        DeliveryMode::Wake => wake_up(state, &wake(*id, &trigger.label, callback), work, Room::Shared)?,
         DeliveryMode::Enqueue => enqueue(state, &message(*id, &trigger.label, callback), work)?,
     };
     let message = match &decision.answer {

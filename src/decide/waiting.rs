@@ -4,7 +4,7 @@
 //! decide that what was waited for is so (semantics 6).
 
 use super::call::Called;
-use super::queue::{admits, not_private, over, owed};
+use super::queue::{Room, admits, has_room, not_private, over, owed};
 use super::trigger::{self, NewCallback};
 use super::{Decision, Rejection, timer, webhook};
 use crate::events::Event;
@@ -23,8 +23,8 @@ use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
 use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 use crate::words::limit::{
-    EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, QUEUE_BODY_BYTES_MAX, RECHECK_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN, WAITS_MAX,
-    WAKE_REASONS_MAX, WAKE_TEXT_BYTES_MAX,
+    EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, RECHECK_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN, WAITS_MAX, WAKE_REASONS_MAX,
+    WAKE_REASONS_RESERVED, WAKE_TEXT_BYTES_MAX,
 };
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ pub(super) fn decide(state: &AgentState, command: &WaitingCommand, at: Timestamp
     match command {
         WaitingCommand::Wake(wake) => {
             not_private(state)?;
-            wake_up(state, wake, None)
+            wake_up(state, wake, None, Room::Whole)
         }
         WaitingCommand::CreateTimer { duration_ms, interval_ms, summary } => {
             admits(state)?;
@@ -309,11 +309,16 @@ fn end(state: &AgentState, id: WaitId, at: Timestamp) -> Result<Vec<Event>, Reje
 }
 
 /// Wakes the agent, and ends external waits: those of the work it is bound to, or all.
-pub(super) fn wake_up(state: &AgentState, wake: &NewWake, work: Option<WorkId>) -> Result<Decision, Rejection> {
+pub(super) fn wake_up(
+    state: &AgentState,
+    wake: &NewWake,
+    work: Option<WorkId>,
+    room: Room,
+) -> Result<Decision, Rejection> {
     admits(state)?;
     check_bounds(wake)?;
-    if state.queue.body_bytes + wake.body.as_ref().map_or(0, Content::bytes) > QUEUE_BODY_BYTES_MAX {
-        return Err(Rejection::QueueFull { waiting: state.queue.waiting.len() });
+    if let Some(body) = &wake.body {
+        has_room(state, room, body.bytes())?;
     }
     let ended = ended_by(state, &News::External(work));
     let Some((message, waiting)) = state.queue.wake_tick() else { return Ok(woken(state, wake, work, &ended)) };
@@ -322,7 +327,8 @@ pub(super) fn wake_up(state: &AgentState, wake: &NewWake, work: Option<WorkId>) 
     if waiting.wakes.iter().any(|named| named.mark == mark) {
         return Ok(told(wake, WakeDisposition::Ignored, message, news));
     }
-    if waiting.wakes.len() >= WAKE_REASONS_MAX {
+    let reasons_max = WAKE_REASONS_MAX - if room == Room::Shared { WAKE_REASONS_RESERVED } else { 0 };
+    if waiting.wakes.len() >= reasons_max {
         return Err(Rejection::QueueFull { waiting: waiting.wakes.len() });
     }
     Ok(told(wake, WakeDisposition::Coalesced, message, news))

@@ -76,6 +76,45 @@ shape! {
     }
 }
 
+shape! {
+    /// Who names an idempotency key: each has a space of keys of its own, which no other can fill or take from.
+    pub enum Speaker {
+        /// The control plane.
+        Operator,
+        /// A source of webhooks. What it signs is apart from what anybody may send under its name.
+        Webhook { source: String, signed: bool, },
+        Channel { channel_id: String, },
+        /// Whoever holds a capability.
+        Capability { trigger: TriggerId, },
+        /// The operator of a transport, by the name of its binding.
+        Binding { name: String, },
+        Agent { agent: AgentId, },
+    }
+}
+
+shape! {
+    /// What one agent owes another: its errands of each kind are taken in the order of their entries.
+    #[derive(PartialOrd, Ord)]
+    pub enum ErrandKind {
+        /// Words: a notice, a report, input.
+        Message,
+        /// What a child is to be.
+        Direction,
+    }
+}
+names!(ErrandKind { Message = "message", Direction = "direction", });
+
+shape! {
+    /// How an errand ended for the agent that owed it.
+    pub enum ErrandOutcome {
+        /// It was taken in.
+        Taken,
+        /// Who it was for has ended, or does not know of it.
+        NotWanted,
+    }
+}
+names!(ErrandOutcome { Taken = "taken", NotWanted = "not_wanted", });
+
 plane! {
     /// Facts about the agent itself.
     AgentEvent {
@@ -127,9 +166,10 @@ plane! {
             /// What it cost, its own children included.
             usage: UsageTotal,
         }
-        /// What the event `entry` owes to another agent was taken in there.
+        /// What the event `entry` owes to another agent was taken in there, or is not wanted any more.
         0x0108 outbox_delivered 1 since "0.1.0" => Delivered(OutboxDelivered) {
             entry: EventSeq,
+            outcome: ErrandOutcome,
         }
         /// The agent is to end: it runs no more, and what is open is brought to its end.
         0x0109 agent_archive_requested 1 since "0.1.0" => ArchiveRequested(AgentArchiveRequested) {
@@ -149,6 +189,14 @@ plane! {
             /// Of the request as it was sent: same key and other fingerprint is a mistake of the caller.
             fingerprint: Hash,
             answer: Answer,
+            /// Whose key it is.
+            speaker: Speaker,
+        }
+        /// What another agent's event `entry` owes was taken in: what it led to stands in the same commit.
+        0x0111 errand_taken 1 since "0.1.0" => ErrandTaken(ErrandTaken) {
+            from: AgentId,
+            errand: ErrandKind,
+            entry: EventSeq,
         }
     }
 }

@@ -61,7 +61,8 @@ fn of_agent(event: &AgentEvent) -> Vec<Payload> {
         | AgentEvent::ModelCleared(_)
         | AgentEvent::ArchiveRequested(_)
         | AgentEvent::Archived(_)
-        | AgentEvent::RequestAnswered(_) => Vec::new(),
+        | AgentEvent::RequestAnswered(_)
+        | AgentEvent::ErrandTaken(_) => Vec::new(),
     }
 }
 

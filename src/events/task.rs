@@ -1,5 +1,6 @@
 //! Task plane: managed execution. A command is recorded before it starts, and ends once (architecture 11).
 
+use super::agent::ErrandOutcome;
 use super::turn::UsageTotal;
 use crate::events::call::ExecRequest;
 use crate::words::content::Content;
@@ -81,20 +82,9 @@ shape! {
 
 shape! {
     /// Whether a supervised child runs.
+    #[derive(PartialOrd, Ord)]
     pub enum ChildLifecycle { Active, Stopped, Archived, }
 }
-impl PartialOrd for ChildLifecycle {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for ChildLifecycle {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (*self as u8).cmp(&(*other as u8))
-    }
-}
-
 names!(ChildLifecycle { Active = "active", Stopped = "stopped", Archived = "archived", });
 
 shape! {
@@ -153,15 +143,18 @@ plane! {
             text: Content,
             offset: u64,
         }
-        /// The text that the event `entry` owes was taken in.
+        /// The text that the event `entry` owes was taken in, or is not wanted any more.
         0x0508 task_input_delivered 1 since "0.1.0" => InputDelivered(TaskInputDelivered) {
             task: TaskId,
             entry: EventSeq,
+            outcome: ErrandOutcome,
         }
         /// A child is what its supervisor's lifecycle asks it to be.
         0x0509 child_directed 1 since "0.1.0" => ChildDirected(ChildDirected) {
             task: TaskId,
             lifecycle: ChildLifecycle,
+            /// The event that asked for it.
+            entry: EventSeq,
         }
     }
 }

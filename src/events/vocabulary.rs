@@ -117,6 +117,7 @@ macro_rules! plane {
 macro_rules! shape {
     (
         $(#[doc = $doc:literal])*
+        $(#[derive($($derived:ident),+)])?
         pub enum $name:ident {
             $(
                 $(#[doc = $note:literal])*
@@ -125,7 +126,7 @@ macro_rules! shape {
         }
     ) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize $($(, $derived)+)?)]
         #[serde(rename_all = "snake_case")]
         pub enum $name {
             $($(#[doc = $note])* $variant $( ( $($inner),+ ) )? $( { $( $(#[doc = $fnote])* $field: $shape, )+ } )?,)+

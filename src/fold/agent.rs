@@ -11,6 +11,7 @@
 
 use super::{Illegal, Place};
 use crate::events::agent::{AgentCreated, AgentEvent, Ownership, Preset, Role, Visibility};
+use crate::events::task::ChildLifecycle;
 use crate::words::content::Content;
 use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::time::Timestamp;
@@ -38,6 +39,8 @@ pub struct Agent {
     pub lifecycle: Lifecycle,
     /// The event that the lifecycle rests on.
     pub lifecycle_seq: EventSeq,
+    /// The event since which its children are to be what they are to be.
+    pub children_seq: EventSeq,
     pub lifecycle_reason: String,
     pub created_at: Timestamp,
     pub role: Role,
@@ -69,6 +72,7 @@ impl Default for Agent {
         Self {
             lifecycle: Lifecycle::Unborn,
             lifecycle_seq: EventSeq::ZERO,
+            children_seq: EventSeq::ZERO,
             lifecycle_reason: String::new(),
             created_at: Timestamp::default(),
             role: Role::Named,
@@ -103,6 +107,15 @@ impl Lifecycle {
     /// Whether messages are taken in.
     pub fn admits(self) -> bool {
         matches!(self, Self::Active | Self::Paused)
+    }
+
+    /// What the children of such an agent are to be: they follow their supervisor (semantics 1).
+    pub fn of_children(self) -> ChildLifecycle {
+        match self {
+            Self::Unborn | Self::Active | Self::Paused => ChildLifecycle::Active,
+            Self::Stopped => ChildLifecycle::Stopped,
+            Self::Archiving | Self::Archived => ChildLifecycle::Archived,
+        }
     }
 }
 
@@ -146,7 +159,9 @@ impl Agent {
                 self.go(&[Lifecycle::Archiving], Lifecycle::Archived, &reason, place)
             }
             AgentEvent::Reported(_) | AgentEvent::Delivered(_) => Err("the outbox is folded by itself"),
-            AgentEvent::RequestAnswered(_) => Err("receipts are folded by themselves"),
+            AgentEvent::RequestAnswered(_) | AgentEvent::ErrandTaken(_) => {
+                Err("receipts and errands are folded by themselves")
+            }
         }
     }
 
@@ -157,6 +172,7 @@ impl Agent {
         *self = Self {
             lifecycle: Lifecycle::Active,
             lifecycle_seq: place.seq,
+            children_seq: place.seq,
             lifecycle_reason: String::new(),
             created_at: place.at,
             role: event.role,
@@ -177,6 +193,9 @@ impl Agent {
     fn go(&mut self, from: &[Lifecycle], to: Lifecycle, reason: &str, place: Place) -> Result<(), Illegal> {
         if !from.contains(&self.lifecycle) {
             return Err("the lifecycle does not allow it");
+        }
+        if to.of_children() != self.lifecycle.of_children() {
+            self.children_seq = place.seq;
         }
         self.lifecycle = to;
         self.lifecycle_seq = place.seq;

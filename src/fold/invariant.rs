@@ -18,8 +18,8 @@ use crate::events::workspace::WorkspaceName;
 use crate::words::id::{AgentId, EventSeq, TaskId};
 use crate::words::limit::{
     BINDINGS_MAX, BOOTS_PER_STEP_MAX, DELIVERIES_OWED_MAX, EPISODES_KEPT_MAX, MEMORY_ENTRIES_MAX, NOTICES_KEPT_MAX,
-    RECEIPTS_MAX, RECENT_TURNS_MAX, SKILLS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX,
-    WAITS_MAX, WAKE_REASONS_MAX, WORK_OPEN_MAX,
+    RECENT_TURNS_MAX, SKILLS_MAX, TASKS_ENDED_KEPT_MAX, TASKS_OPEN_MAX, TIMERS_MAX, TRIGGERS_MAX, WAITS_MAX,
+    WAKE_REASONS_MAX, WORK_OPEN_MAX,
 };
 
 /// A state that contradicts itself.
@@ -72,7 +72,8 @@ const RULES: &[Rule] = &[
         state.tasks.open.values().all(|task| !task.promoted || task.attempt.is_some())
     }),
     ("ended tasks are bounded, and not open", ended_tasks_have_ended),
-    ("each receipt has its place in the order", receipts_agree),
+    ("receipts are bounded, and each has its place in the order", |state| state.receipts.agree()),
+    ("errands come from the supervisor and from open children", senders_are_known),
     ("open work is bounded and of the ids given, and the focus is open", work_is_open),
     ("each owner has one active wait", owners_wait_once),
     ("waits are bounded and of the ids given, and their work is open", waits_are_open),
@@ -262,9 +263,8 @@ fn has_nothing_open(state: &AgentState) -> bool {
         && state.workspaces.worktrees.is_empty()
 }
 
-fn receipts_agree(state: &AgentState) -> bool {
-    let receipts = &state.receipts;
-    receipts.order.len() == receipts.by_key.len()
-        && receipts.order.len() <= RECEIPTS_MAX
-        && receipts.order.iter().all(|key| receipts.by_key.contains_key(key))
+/// The supervisor, and the children whose delegation goes on.
+fn senders_are_known(state: &AgentState) -> bool {
+    let children: Vec<&AgentId> = state.tasks.open.values().filter_map(|task| Some(&task.child()?.agent)).collect();
+    state.errands.senders().all(|from| state.agent.supervisor.as_ref() == Some(from) || children.contains(&from))
 }

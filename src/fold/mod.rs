@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod binding;
+pub mod errand;
 pub mod invariant;
 pub mod memory;
 pub mod operator;
@@ -31,7 +32,7 @@ use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Marks checkpoints with the shape of the state: another number means that they are folded anew.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 /// Everything an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,7 @@ pub struct AgentState {
     pub briefs: operator::Briefs,
     pub bindings: binding::Bindings,
     pub receipts: receipt::Receipts,
+    pub errands: errand::Errands,
 }
 
 /// An event that cannot follow the state before it: the ledger is damaged, or we are wrong.
@@ -93,6 +95,7 @@ impl AgentState {
             briefs: operator::Briefs::default(),
             bindings: binding::Bindings::default(),
             receipts: receipt::Receipts::default(),
+            errands: errand::Errands::default(),
         }
     }
 
@@ -140,10 +143,11 @@ impl AgentState {
         }
     }
 
-    /// Receipts and the outbox are parts of the state by themselves.
+    /// Receipts, errands and the outbox are parts of the state by themselves.
     fn apply_agent(&mut self, event: &AgentEvent, place: Place) -> Result<(), Illegal> {
         match event {
             AgentEvent::RequestAnswered(event) => self.receipts.evolve(event, place),
+            AgentEvent::ErrandTaken(event) => self.errands.evolve(event),
             AgentEvent::Reported(event) => {
                 let (status, report, usage) = (event.status, event.report.clone(), event.usage);
                 self.outbox.owe(place.seq, outbox::Delivery::Report { status, report, usage })
@@ -218,6 +222,11 @@ impl AgentState {
         }
         if let TaskEvent::Exited(TaskExited { exit: Exit::Reported(usage), .. }) = event {
             self.turns.spent_by_child(usage);
+        }
+        if let TaskEvent::Exited(event) = event
+            && let Some(child) = self.tasks.open.get(&event.task).and_then(task::Task::child)
+        {
+            self.errands.forget(&child.agent);
         }
         self.tasks.evolve(event, place)
     }

@@ -4,7 +4,6 @@
 //! longer owed. Waiting is an owed effect with a time.
 
 use super::AgentState;
-use super::agent::Lifecycle;
 use super::binding::Binding;
 use super::posture::{PostureKind, posture, runnable};
 use super::task::{Job, Task};
@@ -42,8 +41,8 @@ pub enum Effect {
     ReadTask { run: RunId, round: u32, call: u32, task: TaskId },
     /// Input is owed to the run that `attempt` names, or to a child.
     DeliverInput { task: TaskId, attempt: Option<EventSeq>, entry: EventSeq },
-    /// A child is not what its supervisor's lifecycle asks it to be.
-    DirectChild { task: TaskId, lifecycle: ChildLifecycle },
+    /// A child is not what the event `entry` asks it to be.
+    DirectChild { task: TaskId, lifecycle: ChildLifecycle, entry: EventSeq },
     /// What becomes of an ended task's worktree is to be settled.
     SettleWorktree { task: TaskId },
     /// The supervisor is owed what the event `entry` says.
@@ -102,7 +101,8 @@ pub fn owed(state: &AgentState, boot: Boot) -> Vec<Owed> {
     of_time(state, &mut owed);
     let ended = state.workspaces.worktrees.keys().filter(|task| !state.tasks.open.contains_key(task));
     owed.extend(ended.map(|task| Effect::SettleWorktree { task: *task }.at_once()));
-    owed.extend(state.outbox.owed.keys().map(|entry| Effect::Deliver { entry: *entry }.at_once()));
+    // One errand follows another, so that none overtakes the one before it.
+    owed.extend(state.outbox.owed.keys().next().map(|entry| Effect::Deliver { entry: *entry }.at_once()));
     owed.extend(state.bindings.open.iter().filter_map(|(id, binding)| of_binding(*id, binding, boot)));
     owed
 }
@@ -249,9 +249,9 @@ fn of_task(state: &AgentState, id: TaskId, task: &Task, owed: &mut Vec<Owed>) {
     match &task.job {
         Job::Command(request) => of_command(id, task, request, owed),
         Job::Child(child) => {
-            let lifecycle = directed(state, task);
-            if child.lifecycle != lifecycle {
-                owed.push(Effect::DirectChild { task: id, lifecycle }.at_once());
+            let (lifecycle, entry) = task.direction(&state.agent);
+            if entry > child.directed {
+                owed.push(Effect::DirectChild { task: id, lifecycle, entry }.at_once());
             }
         }
     }
@@ -260,16 +260,6 @@ fn of_task(state: &AgentState, id: TaskId, task: &Task, owed: &mut Vec<Owed>) {
     let begun = attempt.is_some() || task.child().is_some();
     let input = task.inputs.keys().next().filter(|_| begun && task.stopping.is_none());
     owed.extend(input.map(|entry| Effect::DeliverInput { task: id, attempt, entry: *entry }.at_once()));
-}
-
-/// What a child is to be: it follows its supervisor, and ends with its handle (semantics 1).
-fn directed(state: &AgentState, task: &Task) -> ChildLifecycle {
-    match state.agent.lifecycle {
-        _ if task.stopping.is_some() => ChildLifecycle::Archived,
-        Lifecycle::Active | Lifecycle::Paused | Lifecycle::Unborn => ChildLifecycle::Active,
-        Lifecycle::Stopped => ChildLifecycle::Stopped,
-        Lifecycle::Archiving | Lifecycle::Archived => ChildLifecycle::Archived,
-    }
 }
 
 fn of_command(id: TaskId, task: &Task, request: &ExecRequest, owed: &mut Vec<Owed>) {

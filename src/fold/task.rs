@@ -15,6 +15,7 @@
 //!
 //! **Invariant:** an open task's attempt is the `event_seq` of the event that began it.
 
+use super::agent::Agent;
 use super::{Illegal, Place};
 use crate::events::call::ExecRequest;
 use crate::events::task::{
@@ -52,6 +53,8 @@ pub struct Task {
     pub boots: u32,
     /// Why it is to be ended.
     pub stopping: Option<String>,
+    /// The event that asked for its end.
+    pub stop_seq: EventSeq,
     /// The work it serves.
     pub work: Option<WorkId>,
     /// Input that is owed to it, by the events that asked for it.
@@ -75,6 +78,8 @@ pub struct Child {
     pub mode: WorkspaceMode,
     /// What it was directed to be last.
     pub lifecycle: ChildLifecycle,
+    /// The event that asked for that.
+    pub directed: EventSeq,
 }
 
 /// Input that is owed to a task.
@@ -128,6 +133,14 @@ impl Task {
         }
     }
 
+    /// What the child is to be, and the event that asks for it: it follows its supervisor, and ends with its handle.
+    pub fn direction(&self, supervisor: &Agent) -> (ChildLifecycle, EventSeq) {
+        match self.stopping {
+            Some(_) => (ChildLifecycle::Archived, self.stop_seq),
+            None => (supervisor.lifecycle.of_children(), supervisor.children_seq),
+        }
+    }
+
     /// The kind's name on the wire.
     pub fn kind(&self) -> &'static str {
         match self.job {
@@ -160,7 +173,8 @@ impl Tasks {
             TaskEvent::Started(event) => self.open(event.task)?.start(event, place),
             TaskEvent::Promoted(event) => self.open(event.task)?.promote(),
             TaskEvent::StopRequested(event) => {
-                self.open(event.task)?.stopping = Some(event.reason.clone());
+                let task = self.open(event.task)?;
+                (task.stopping, task.stop_seq) = (Some(event.reason.clone()), place.seq);
                 Ok(())
             }
             TaskEvent::Exited(event) => self.exit(event, place),
@@ -172,7 +186,7 @@ impl Tasks {
             }
             TaskEvent::ChildDirected(event) => match &mut self.open(event.task)?.job {
                 Job::Child(child) => {
-                    child.lifecycle = event.lifecycle;
+                    (child.lifecycle, child.directed) = (event.lifecycle, event.entry);
                     Ok(())
                 }
                 Job::Command(_) => Err("the task is no child's"),
@@ -191,7 +205,8 @@ impl Tasks {
     }
 
     fn spawn(&mut self, event: &TaskChildSpawned, place: Place) -> Result<(), Illegal> {
-        let child = Child { agent: event.child.clone(), mode: event.mode, lifecycle: ChildLifecycle::Active };
+        let (lifecycle, directed) = (ChildLifecycle::Active, place.seq);
+        let child = Child { agent: event.child.clone(), mode: event.mode, lifecycle, directed };
         self.insert(event.task, Task::new(Job::Child(child), event.summary.clone(), event.work, place))
     }
 
@@ -235,6 +250,7 @@ impl Task {
             attempt: None,
             boots: 0,
             stopping: None,
+            stop_seq: EventSeq::ZERO,
             work,
             inputs: BTreeMap::new(),
             input_bytes: 0,

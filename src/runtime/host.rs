@@ -27,7 +27,7 @@ use crate::ledger::reader::{self, ReadError};
 use crate::ledger::writer::{Writer, WriterThread};
 use crate::ledger::{Head, Store};
 use crate::words::id::{AgentId, Boot, TaskId};
-use crate::words::limit::INBOX_SUBMISSIONS_MAX;
+use crate::words::limit::{INBOX_SUBMISSIONS_MAX, INBOX_SUBMISSIONS_RESERVED};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -199,6 +199,12 @@ impl Host {
     }
 }
 
+/// Public callers leave room for everybody else.
+fn room_in_inbox(cause: &Cause) -> usize {
+    let is_public = matches!(cause, Cause::External);
+    INBOX_SUBMISSIONS_MAX - if is_public { INBOX_SUBMISSIONS_RESERVED } else { 0 }
+}
+
 impl Shared {
     fn new(parts: Parts, writer: Writer) -> Self {
         let settings = parts.settings;
@@ -240,7 +246,9 @@ impl Shared {
             return Err(SubmitError::ShuttingDown);
         }
         let inbox = awake.entry(agent.clone()).or_insert_with(|| self.wake(agent));
-        if matches!(mail, Mail::Submit(_)) && inbox.waiting.fetch_add(1, Ordering::Relaxed) >= INBOX_SUBMISSIONS_MAX {
+        if let Mail::Submit(submission) = &mail
+            && inbox.waiting.fetch_add(1, Ordering::Relaxed) >= room_in_inbox(&submission.request.cause)
+        {
             inbox.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(SubmitError::Overloaded);
         }

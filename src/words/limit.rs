@@ -13,8 +13,12 @@ pub const MESSAGE_BODY_BYTES_MAX: usize = 1024 * 1024;
 pub const QUEUE_MESSAGES_MAX: usize = 10_000;
 /// Bytes of the bodies waiting in one agent's queue (semantics 2).
 pub const QUEUE_BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Reasons that one wake tick gathers before further wakes are refused.
+/// Of these, what only the operator and the runtime may fill, so that nobody else locks them out (semantics 2).
+pub const QUEUE_MESSAGES_RESERVED: usize = 1_000;
+pub const QUEUE_BODY_BYTES_RESERVED: u64 = 16 * 1024 * 1024;
+/// Reasons that one wake tick gathers before further wakes are refused, and how many of them are the operator's.
 pub const WAKE_REASONS_MAX: usize = 1_000;
+pub const WAKE_REASONS_RESERVED: usize = 100;
 /// The reason or the source of a wake.
 pub const WAKE_TEXT_BYTES_MAX: usize = 4 * 1024;
 /// Correlation ids, actor ids and other names that a caller sends.
@@ -39,8 +43,9 @@ pub const APPENDS_PER_COMMIT_MAX: usize = 1_024;
 pub const COMMIT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Submissions that one agent's loop takes at once.
 pub const SUBMISSIONS_PER_BATCH_MAX: usize = 256;
-/// Submissions from outside that may wait in one agent's inbox.
+/// Submissions that may wait in one agent's inbox, and how many of them are not for public callers.
 pub const INBOX_SUBMISSIONS_MAX: usize = 16_384;
+pub const INBOX_SUBMISSIONS_RESERVED: usize = 1_024;
 
 /// Every so many events the link of the chain is kept, so that reading from the middle is verified from there.
 pub const ANCHOR_EVENTS: u64 = 64;
@@ -49,8 +54,12 @@ pub const CHECKPOINT_EVENTS: u64 = 256;
 
 /// How long a receipt answers a repeated idempotency key, in event time (architecture 7).
 pub const RECEIPT_AGE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
-/// Receipts an agent keeps (architecture 7).
-pub const RECEIPTS_MAX: usize = 10_000;
+/// Receipts of the operator that an agent keeps (architecture 7).
+pub const RECEIPTS_OF_OPERATOR_MAX: usize = 10_000;
+/// Receipts of any other speaker: a busy source's requests of a day, and no more than a part of what all have.
+pub const RECEIPTS_OF_SPEAKER_MAX: usize = 2_000;
+/// Receipts of all speakers but the operator together, which bounds the state whatever sources are made up.
+pub const RECEIPTS_OF_OTHERS_MAX: usize = 10_000;
 /// An idempotency key.
 pub const REQUEST_KEY_BYTES_MAX: usize = 255;
 
@@ -296,6 +305,7 @@ pub const SIGNATURE_AGE_MS_MAX: u64 = 5 * 60 * 1_000;
 pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
 
 const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
+const _: () = assert!(QUEUE_BODY_BYTES_RESERVED > MESSAGE_BODY_BYTES_MAX as u64);
 const _: () = assert!(INLINE_BYTES_MAX < BLOB_IN_TRANSACTION_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX < EVENT_BYTES_MAX);
 const _: () = assert!(

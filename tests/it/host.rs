@@ -30,16 +30,35 @@ use holon::words::time::Timestamp;
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-/// A store whose disk can be full, and in which two can look for one agent at once.
+/// A store whose disk can be full, for all or for one after another one was written, and in which two can look for one
+/// agent at once.
 #[derive(Default)]
-struct FullStore {
+pub struct FullStore {
     inner: MemoryStore,
     full: AtomicBool,
+    /// Once the first of them has written, the second writes no more.
+    pub cut: Mutex<Option<(AgentId, AgentId)>>,
     meeting: Option<Meeting>,
+}
+
+impl FullStore {
+    fn commit_one(&self, append: &Append) -> Result<(), AppendError> {
+        let writes = |agent: &AgentId| append.parts.iter().any(|part| part.agent == *agent);
+        let mut cut = self.cut.lock().unwrap();
+        if self.full.load(Ordering::SeqCst) || cut.as_ref().is_some_and(|(first, next)| first == next && writes(next)) {
+            return Err(AppendError::Store(StoreError::NoSpace("the disk is full".into())));
+        }
+        if let Some((first, next)) = &mut *cut
+            && writes(first)
+        {
+            *first = next.clone();
+        }
+        self.inner.commit(std::slice::from_ref(append)).remove(0)
+    }
 }
 
 /// The first two who look for the head of `agent` both see what was there before either of them went on.
@@ -67,11 +86,7 @@ impl Store for FullStore {
     }
 
     fn commit(&self, batch: &[Append]) -> Outcomes {
-        if self.full.load(Ordering::SeqCst) {
-            let full = || AppendError::Store(StoreError::NoSpace("the disk is full".into()));
-            return batch.iter().map(|_| Err(full())).collect();
-        }
-        self.inner.commit(batch)
+        batch.iter().map(|append| self.commit_one(append)).collect()
     }
 
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {
@@ -143,15 +158,20 @@ impl Store for FullStore {
     }
 }
 
-fn main_agent() -> AgentId {
+pub fn main_agent() -> AgentId {
     AgentId::parse("main").unwrap()
 }
 
-async fn start(store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
+pub async fn start(store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
     start_asking("builtin/runbook", store, folder, boot).await
 }
 
 async fn start_asking(model: &str, store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
+    start_by(Source::system(), model, store, folder, boot).await
+}
+
+/// By this clock.
+pub async fn start_by(source: Source, model: &str, store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
     for name in ["run", "blobs", "workspace"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
     }
@@ -164,14 +184,14 @@ async fn start_asking(model: &str, store: Arc<dyn Store>, folder: &Path, boot: u
         agents_folder: folder.join("agents"),
         processes: Processes::new(&folder.join("run"), Some(program)).unwrap(),
         models: Models::new(Vec::new()),
-        source: Source::system(),
+        source,
         secrets: Secrets::open(&folder.join("secrets.json")).unwrap(),
         settings,
     };
     Host::start(parts).await.unwrap()
 }
 
-fn prompt(text: &str) -> Request {
+pub fn prompt(text: &str) -> Request {
     let new = NewMessage {
         kind: MessageKind::OperatorPrompt,
         lane: None,
@@ -189,13 +209,13 @@ fn prompt(text: &str) -> Request {
     Request::new(QueueCommand::Enqueue(new), Cause::Operator)
 }
 
-async fn create(handle: &Handle, agent: &AgentId) {
+pub async fn create(handle: &Handle, agent: &AgentId) {
     let new = NewAgent { agent_id: agent.clone(), role: Role::Named, template: None };
     handle.submit(agent, Request::new(AgentCommand::Create(new), Cause::Operator), Vec::new()).await.unwrap();
 }
 
 /// Waits until nothing is open, then gives the messages that were ever taken in and how many ended.
-async fn at_rest(handle: &Handle, agent: &AgentId) -> (u64, usize) {
+pub async fn at_rest(handle: &Handle, agent: &AgentId) -> (u64, usize) {
     let mut follower = handle.follow(agent, EventSeq::ZERO);
     loop {
         let open = |state: &holon::fold::AgentState| {
@@ -212,7 +232,7 @@ async fn at_rest(handle: &Handle, agent: &AgentId) -> (u64, usize) {
     }
 }
 
-async fn events(handle: &Handle, agent: &AgentId) -> Vec<Event> {
+pub async fn events(handle: &Handle, agent: &AgentId) -> Vec<Event> {
     let id = agent.clone();
     let page = handle.ledger(agent, move |store| reader::page(store, &id, EventSeq::ZERO, 1_000_000));
     page.await.unwrap().into_iter().map(|event| event.envelope.event).collect()

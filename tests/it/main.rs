@@ -14,6 +14,7 @@ mod abort;
 mod archive;
 mod ask;
 mod asked;
+mod attack;
 mod auth;
 mod body;
 mod callbacks;

@@ -2,8 +2,8 @@
 
 use holon::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentModelCleared, AgentModelSet, AgentPaused, AgentSpawned,
-    AgentStarted, AgentStopped, Answer, ContextInherited, DelegationReported, OutboxDelivered, Ownership, Preset,
-    RequestAnswered, Role, Visibility, WakeDisposition,
+    AgentStarted, AgentStopped, Answer, ContextInherited, DelegationReported, ErrandKind, ErrandOutcome, ErrandTaken,
+    OutboxDelivered, Ownership, Preset, RequestAnswered, Role, Speaker, Visibility, WakeDisposition,
 };
 use holon::events::call::{Action, Call, CallError, ExecRequest};
 use holon::events::memory::{EpisodeBoundary, EpisodeFinalized, WorkingMemoryUpdated};
@@ -114,6 +114,7 @@ fn agent_events() -> Vec<Event> {
         template: text("reviewer"),
     };
     let answer = Answer::Woken { disposition: WakeDisposition::Coalesced, message: MessageId(300) };
+    let speaker = Speaker::Webhook { source: "generic_webhook".into(), signed: true };
     vec![
         created.into(),
         AgentStarted {}.into(),
@@ -123,10 +124,11 @@ fn agent_events() -> Vec<Event> {
         ContextInherited { from: agent("main"), head: EventSeq(9), view: stored() }.into(),
         DelegationReported { status: TaskStatus::Completed, run: Some(RunId(5)), report: stored(), usage: cost() }
             .into(),
-        OutboxDelivered { entry: EventSeq(12) }.into(),
+        OutboxDelivered { entry: EventSeq(12), outcome: ErrandOutcome::NotWanted }.into(),
         AgentArchiveRequested { reason: "delegation_ended".into() }.into(),
         AgentArchived {}.into(),
-        RequestAnswered { key: "key".into(), fingerprint: hash(), answer }.into(),
+        RequestAnswered { key: "key".into(), fingerprint: hash(), answer, speaker }.into(),
+        ErrandTaken { from: agent("main.c1"), errand: ErrandKind::Direction, entry: EventSeq(12) }.into(),
     ]
 }
 
@@ -264,8 +266,8 @@ fn task_events() -> Vec<Event> {
         }
         .into(),
         TaskInputRequested { task, text: stored(), offset: 64 }.into(),
-        TaskInputDelivered { task, entry: EventSeq(20) }.into(),
-        ChildDirected { task, lifecycle: ChildLifecycle::Stopped }.into(),
+        TaskInputDelivered { task, entry: EventSeq(20), outcome: ErrandOutcome::Taken }.into(),
+        ChildDirected { task, lifecycle: ChildLifecycle::Stopped, entry: EventSeq(13) }.into(),
         TaskStarted { task, boot: Boot(4) }.into(),
         TaskPromoted { task }.into(),
         TaskStopRequested { task, reason: "agent_stopped".into() }.into(),

@@ -78,8 +78,8 @@ impl AgentLoop {
             Effect::DeliverInput { task, attempt: None, entry } => {
                 self.start_errand(effect, Errand::input(&self.state, task, entry));
             }
-            Effect::DirectChild { task, lifecycle } => {
-                self.start_errand(effect, Errand::direction(&self.state, task, lifecycle));
+            Effect::DirectChild { task, lifecycle, entry } => {
+                self.start_errand(effect, Errand::direction(&self.state, task, lifecycle, entry));
             }
             Effect::Deliver { entry } => self.start_errand(effect, Errand::delivery(&self.state, entry)),
             Effect::BeginDelivery { binding, .. } => {

@@ -3,6 +3,7 @@
 use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::events::Cause;
+use crate::events::agent::ErrandOutcome;
 use crate::fold::task::Input;
 use crate::runtime::effect::command::owner;
 use crate::runtime::handle::{Handle, SubmitError};
@@ -39,7 +40,10 @@ pub(in crate::runtime) async fn deliver(
     let mut wait = RETRY_FIRST;
     loop {
         match give(&shared, &name, &input).await {
-            Ok(()) => return What::command(Request::new(TaskCommand::InputDelivered { task, entry }, Cause::Runtime)),
+            Ok(()) => {
+                let command = TaskCommand::InputDelivered { task, entry, outcome: ErrandOutcome::Taken };
+                return What::command(Request::new(command, Cause::Runtime));
+            }
             Err(GiveError::Input(error @ (InputError::Ended | InputError::NotAccepted))) => {
                 tracing::warn!(agent = owner(&name), name, %task, %error, "input did not reach its command");
                 return What::Nothing;

@@ -40,9 +40,10 @@ fn a_child_works_by_itself_and_its_result_comes_once() {
         main.c1: run-1 completed after 1 rounds
         main.c1: delegation_reported status=completed run=run-1 report="it is the cable" usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=11
         task-1 completed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 15 bytes begins:
-        main.c1: outbox_delivered entry=11
+        main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
         > take main.c1
@@ -66,13 +67,88 @@ fn a_child_says_what_it_wants_known_and_goes_on() {
         main.c1: operator_notification_requested notice=notice-1 text="half way"
         main.c1: result 1/0 notified.notice=notice-1
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=8
         msg-2 enqueued background task_status trusted_system: half way
-        main.c1: outbox_delivered entry=8
+        main.c1: outbox_delivered entry=8 outcome=taken
         > of main.c1 round
         main.c1: round 2 keeps 2 adds assistant tool_result
         main.c1: round 2 attempt 12 boot 1 model 0
         > of main.c1 posture
         main.c1: active_turn turn_running [3]
+        "#,
+    );
+}
+
+#[test]
+fn what_a_child_owes_is_taken_in_its_order_and_once_however_often_it_comes() {
+    check(
+        r#"
+        given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; of main.c1 begin; of main.c1 round; of main.c1 answer | NotifyOperator {"message":"half way"}; of main.c1 round; of main.c1 answer found it
+        > of main.c1 owed
+        main.c1: Deliver { entry: EventSeq(8) }
+        > bear main.c1
+        errand_taken from=main.c1 errand=message entry=8
+        msg-2 enqueued background task_status trusted_system: half way
+        > clock +172800000
+        > boot
+        > bear main.c1
+        = done
+        > take main.c1
+        = done
+        main.c1: outbox_delivered entry=8 outcome=taken
+        > of main.c1 owed
+        main.c1: Deliver { entry: EventSeq(16) }
+        > take main.c1
+        errand_taken from=main.c1 errand=message entry=16
+        task-1 completed, reported
+        msg-3 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 8 bytes begins:
+        main.c1: outbox_delivered entry=16 outcome=taken
+        main.c1: agent_archive_requested reason=delegation_ended
+        main.c1: agent_archived
+        "#,
+    );
+}
+
+#[test]
+fn a_supervisor_that_is_stopped_has_its_childs_notice_and_one_that_is_to_end_wants_none() {
+    check(
+        r#"
+        given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; of main.c1 begin; of main.c1 round; of main.c1 answer | NotifyOperator {"message":"half way"}
+        > stop
+        stopped: operator
+        > take main.c1
+        errand_taken from=main.c1 errand=message entry=8
+        msg-2 enqueued background task_status trusted_system: half way
+        main.c1: outbox_delivered entry=8 outcome=taken
+        > of main.c1 round
+        main.c1: round 2 keeps 2 adds assistant tool_result
+        main.c1: round 2 attempt 12 boot 1 model 0
+        > of main.c1 answer | NotifyOperator {"message":"nearly there"}
+        main.c1: said 2:  (1 calls)
+        main.c1: operator_notification_requested notice=notice-2 text="nearly there"
+        main.c1: result 2/0 notified.notice=notice-2
+        > archive
+        task-1 to be ended: agent_archived
+        msg-2 settled dropped: agent_archived
+        agent_archive_requested reason=operator
+        > take main.c1
+        ! the agent has ended; its ledger is sealed
+        main.c1: outbox_delivered entry=14 outcome=not_wanted
+        "#,
+    );
+}
+
+#[test]
+fn a_supervisor_that_changes_its_mind_is_followed_to_the_last_word() {
+    check(
+        r#"
+        given prompt help; begin; round; answer | SpawnAgent {"initial_message":"look into it"}; call; bring; round; answer it looks; stop; start
+        > owed
+        DirectChild { task: TaskId(1), lifecycle: Active, entry: EventSeq(20) }
+        > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=20
+        child_directed task=task-1 lifecycle=active entry=20
+        > owed
         "#,
     );
 }
@@ -95,13 +171,15 @@ fn input_reaches_the_child_as_a_message_of_its_supervisor() {
         > owed
         DeliverInput { task: TaskId(1), attempt: None, entry: EventSeq(16) }
         > hand task-1
+        main.c1: errand_taken from=main errand=message entry=16
         main.c1: msg-2 enqueued next internal_followup trusted_system: the red one
-        task_input_delivered task=task-1 entry=16
+        task_input_delivered task=task-1 entry=16 outcome=taken
         > owed
         DeliverInput { task: TaskId(1), attempt: None, entry: EventSeq(18) }
         > hand task-1
+        main.c1: errand_taken from=main errand=message entry=18
         main.c1: msg-3 enqueued next internal_followup trusted_system: and the blue one
-        task_input_delivered task=task-1 entry=18
+        task_input_delivered task=task-1 entry=18 outcome=taken
         > hand task-1
         ! task-1 is owed no input
         > owed
@@ -129,28 +207,30 @@ fn a_child_that_needs_input_asks_its_supervisor_once_a_turn_and_goes_on_with_the
         > of main.c1 posture
         main.c1: waiting_for_operator operator [11]
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=17
         msg-2 enqueued background task_status trusted_system: main.c1 needs your input to go on: which cable
-        main.c1: outbox_delivered entry=17
+        main.c1: outbox_delivered entry=17 outcome=taken
         > input task-1 the red one
         task_input_requested task=task-1 text="the red one" offset=0
         > hand task-1
+        main.c1: errand_taken from=main errand=message entry=21
         main.c1: msg-2 enqueued next internal_followup trusted_system: the red one
         main.c1: wait_triggered wait=wait-1 by.message=msg-2
-        task_input_delivered task=task-1 entry=20
+        task_input_delivered task=task-1 entry=21 outcome=taken
         > of main.c1 begin
         main.c1: run-2 begun on msg-2
         main.c1: incoming msg-2
         main.c1: wait_consumed wait=wait-1 run=run-2
         > of main.c1 round
         main.c1: round 1 keeps 0 adds contract earlier_message earlier_answer work message
-        main.c1: round 1 attempt 25 boot 1 model 0
+        main.c1: round 1 attempt 26 boot 1 model 0
         > of main.c1 answer it is the red one | CompleteWorkItem {"work_item_id":"work-1"}
         main.c1: said 1: it is the red one (1 calls)
         main.c1: work_item_completed work=work-1 report="it is the red one" todos_unfinished=0
         main.c1: result 1/0 work_written.work=work-1 work_written.revision=1
         > of main.c1 round
         main.c1: round 2 keeps 5 adds assistant tool_result
-        main.c1: round 2 attempt 30 boot 1 model 0
+        main.c1: round 2 attempt 31 boot 1 model 0
         > of main.c1 answer
         main.c1: said 2:  (0 calls)
         main.c1: brief-2 result msg-2: it is the red one
@@ -231,9 +311,10 @@ fn a_child_that_fails_reports_its_failure() {
         main.c1: run-1 failed authentication after 1 rounds
         main.c1: delegation_reported status=failed run=run-1 report="run-1 failed: no answer from scripted/first, scripted/second: authentication: it" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=11
         task-1 failed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) failed, it has reported. Output of 152 bytes begins:
-        main.c1: outbox_delivered entry=11
+        main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
         "#,
@@ -264,15 +345,17 @@ fn results_that_come_together_come_each() {
         given prompt help; begin; round; answer | SpawnAgent {"initial_message":"one"} | SpawnAgent {"initial_message":"two"}; call; bring; call; bring; round; answer they look
         given of main.c1 begin; of main.c1 round; of main.c1 answer first done; of main.c2 begin; of main.c2 round; of main.c2 answer second done
         > take main.c2
+        errand_taken from=main.c2 errand=message entry=11
         task-2 completed, reported
         msg-2 enqueued next task_result trusted_system: task-2 (two) completed, it has reported. Output of 11 bytes begins:
-        main.c2: outbox_delivered entry=11
+        main.c2: outbox_delivered entry=11 outcome=taken
         main.c2: agent_archive_requested reason=delegation_ended
         main.c2: agent_archived
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=11
         task-1 completed, reported
         msg-3 enqueued next task_result trusted_system: task-1 (one) completed, it has reported. Output of 10 bytes begins:
-        main.c1: outbox_delivered entry=11
+        main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
         > begin
@@ -292,8 +375,9 @@ fn a_task_that_is_stopped_ends_its_child() {
         > input task-1 wait
         ! task_id is being ended
         > owed
-        DirectChild { task: TaskId(1), lifecycle: Archived }
+        DirectChild { task: TaskId(1), lifecycle: Archived, entry: EventSeq(19) }
         > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=19
         main.c1: run-1 aborted stop: agent_archived
         main.c1: brief-1 failure msg-1: run-1 was aborted: agent_archived. The message is not tried again.
         main.c1: msg-1 settled aborted run-1
@@ -301,20 +385,21 @@ fn a_task_that_is_stopped_ends_its_child() {
         main.c1: task-1 to be ended: agent_archived
         main.c1: agent_archive_requested reason=operator
         main.c1: delegation_reported status=cancelled run=run-1 report="run-1 was aborted: agent_archived. The message is not tried again." usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
-        child_directed task=task-1 lifecycle=archived
+        child_directed task=task-1 lifecycle=archived entry=19
         > of main.c1 owed
         main.c1: RunTask { task: TaskId(1), attempt: EventSeq(9) }
         main.c1: StopTask { task: TaskId(1), attempt: EventSeq(9) }
-        main.c1: Deliver { entry: EventSeq(16) }
+        main.c1: Deliver { entry: EventSeq(17) }
         > of main.c1 exit task-1 signal-15
         main.c1: task-1 interrupted, signal 15
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=17
         task-1 cancelled, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it has reported. Output of 66 bytes begins:
-        main.c1: outbox_delivered entry=16
+        main.c1: outbox_delivered entry=17 outcome=taken
         main.c1: agent_archived
         > of main.c1 posture
-        main.c1: archived archived [19]
+        main.c1: archived archived [20]
         > begin
         run-2 begun on msg-2
         incoming msg-2
@@ -330,12 +415,14 @@ fn a_result_that_was_there_before_the_child_was_ended_is_the_one_that_counts() {
         > end task-1
         task-1 to be ended: operator
         > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=19
         main.c1: agent_archive_requested reason=operator
-        child_directed task=task-1 lifecycle=archived
+        child_directed task=task-1 lifecycle=archived entry=19
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=11
         task-1 completed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 8 bytes begins:
-        main.c1: outbox_delivered entry=11
+        main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archived
         "#,
     );
@@ -349,21 +436,23 @@ fn a_stopped_agent_stops_its_children_and_starts_them_with_itself() {
         > stop
         stopped: operator
         > owed
-        DirectChild { task: TaskId(1), lifecycle: Stopped }
+        DirectChild { task: TaskId(1), lifecycle: Stopped, entry: EventSeq(19) }
         > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=19
         main.c1: stopped: operator
-        child_directed task=task-1 lifecycle=stopped
+        child_directed task=task-1 lifecycle=stopped entry=19
         > of main.c1 posture
-        main.c1: archived stopped [3]
+        main.c1: archived stopped [4]
         > of main.c1 begin
         main.c1: ! there is nothing to do
         > start
         started
         > owed
-        DirectChild { task: TaskId(1), lifecycle: Active }
+        DirectChild { task: TaskId(1), lifecycle: Active, entry: EventSeq(21) }
         > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=21
         main.c1: started
-        child_directed task=task-1 lifecycle=active
+        child_directed task=task-1 lifecycle=active entry=21
         > of main.c1 begin
         main.c1: run-1 begun on msg-1
         main.c1: incoming msg-1
@@ -381,26 +470,28 @@ fn an_agent_that_is_archived_takes_its_children_with_it() {
         msg-2 settled dropped: agent_archived
         agent_archive_requested reason=operator
         > owed
-        DirectChild { task: TaskId(1), lifecycle: Archived }
+        DirectChild { task: TaskId(1), lifecycle: Archived, entry: EventSeq(20) }
         > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=20
         main.c1: run-1 aborted stop: agent_archived
         main.c1: brief-1 failure msg-1: run-1 was aborted: agent_archived. The message is not tried again.
         main.c1: msg-1 settled aborted run-1
         main.c1: run-1 aborted agent_archived after 1 rounds
         main.c1: agent_archive_requested reason=operator
         main.c1: delegation_reported status=cancelled run=run-1 report="run-1 was aborted: agent_archived. The message is not tried again." usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
-        child_directed task=task-1 lifecycle=archived
+        child_directed task=task-1 lifecycle=archived entry=20
         > posture
         archived archiving [22], tasks active
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=13
         task-1 cancelled, reported
         agent_archived
-        main.c1: outbox_delivered entry=12
+        main.c1: outbox_delivered entry=13 outcome=taken
         main.c1: agent_archived
         > of main.c1 posture
-        main.c1: archived archived [14]
+        main.c1: archived archived [15]
         > posture
-        archived archived [25]
+        archived archived [26]
         > start
         ! the agent has ended; its ledger is sealed
         > prompt hello

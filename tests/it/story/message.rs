@@ -7,7 +7,9 @@ use holon::decide::queue::QueueCommand;
 use holon::events::queue::{MessageKind, Origin};
 use holon::words::content::{Blob, Content};
 use holon::words::hash::Hash;
-use holon::words::limit::{MESSAGE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_MESSAGES_MAX};
+use holon::words::limit::{
+    MESSAGE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_RESERVED, QUEUE_MESSAGES_MAX,
+};
 
 #[test]
 fn a_message_that_had_its_turn_is_processed() {
@@ -266,11 +268,20 @@ fn a_queue_holds_a_bounded_number_of_messages_and_of_bytes() {
     assert!(matches!(refusal, Err(Rejection::Invalid { field: "body", .. })), "{refusal:?}");
 
     message.body = stored(MESSAGE_BODY_BYTES_MAX as u64);
-    let fits = QUEUE_BODY_BYTES_MAX / MESSAGE_BODY_BYTES_MAX as u64;
+    let fits = (QUEUE_BODY_BYTES_MAX - QUEUE_BODY_BYTES_RESERVED) / MESSAGE_BODY_BYTES_MAX as u64;
     for _ in 0..fits {
         world.tell(QueueCommand::Enqueue(message.clone())).expect("the bytes have room");
     }
-    assert_eq!(world.tell(QueueCommand::Enqueue(message)), Err(Rejection::QueueFull { waiting: fits as usize }));
+    let full = |waiting| Err(Rejection::QueueFull { waiting });
+    assert_eq!(world.tell(QueueCommand::Enqueue(message)), full(fits as usize));
+
+    let mut prompt = world.message(MessageKind::OperatorPrompt, Origin::Operator { actor_id: None }, "x");
+    prompt.body = stored(MESSAGE_BODY_BYTES_MAX as u64);
+    let all = QUEUE_BODY_BYTES_MAX / MESSAGE_BODY_BYTES_MAX as u64;
+    for _ in fits..all {
+        world.tell(QueueCommand::Enqueue(prompt.clone())).expect("the operator has room of its own");
+    }
+    assert_eq!(world.tell(QueueCommand::Enqueue(prompt)), full(all as usize));
 }
 
 #[test]

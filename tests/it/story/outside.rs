@@ -18,6 +18,7 @@
 //! | `input TASK TEXT`, `delivered TASK`, `end TASK` | |
 //! | `direct TASK`, `hand TASK` | a child is made what it is to be; the first input it is owed reaches it |
 //! | `take CHILD` | what a child owes first is taken in |
+//! | `bear CHILD` | the same, and the child does not come to hear of it |
 //! | `of CHILD COMMAND` | the command is told to a child |
 
 use super::script::split;
@@ -26,6 +27,7 @@ use crate::world::World;
 use holon::decide::agent::AgentCommand;
 use holon::decide::birth::{NewChild, child_id};
 use holon::decide::call::CallEnd;
+use holon::decide::errand::{Errand, Matter};
 use holon::decide::queue::{NewMessage, QueueCommand};
 use holon::decide::task::TaskCommand;
 use holon::decide::trigger::NewCallback;
@@ -35,11 +37,12 @@ use holon::decide::work::WorkCommand;
 use holon::decide::workspace::{GuidanceFile, Resolved, WorkspaceCommand, WorktreeFate};
 use holon::decide::{Command, Request};
 use holon::events::Cause;
+use holon::events::agent::ErrandOutcome;
 use holon::events::call::{
     Action, CallError, CallResult, ContextMode, ExecRequest, FileChange, PatchedFile, SpawnRequest,
 };
-use holon::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surface};
-use holon::events::task::{ChildLifecycle, CommandSpec, WorkspaceMode};
+use holon::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
+use holon::events::task::{CommandSpec, WorkspaceMode};
 use holon::events::waiting::DeliveryMode;
 use holon::events::work::WorkChange;
 use holon::events::workspace::{
@@ -249,7 +252,7 @@ fn task(world: &mut World, verb: &str, rest: &str) -> Option<TaskCommand> {
             let task: TaskId = id(first);
             let open = world.state.tasks.open.get(&task);
             let entry = open.and_then(|open| open.inputs.keys().next().copied()).unwrap_or(EventSeq(999));
-            TaskCommand::InputDelivered { task, entry }
+            TaskCommand::InputDelivered { task, entry, outcome: ErrandOutcome::Taken }
         }
         "command" => {
             let spec = CommandSpec { cmd: rest.into(), workdir: None, shell: None, login: false, accepts_input: false };
@@ -271,6 +274,7 @@ pub fn between(world: &mut World, verb: &str, rest: &str) -> Option<Vec<String>>
         }
         "direct" => direct(world, id(rest)),
         "hand" => hand(world, id(rest)),
+        "bear" => bear(world, &agent(rest)).map_or_else(|told| told, |(_, told)| told),
         "take" => take(world, &agent(rest)),
         _ => return None,
     })
@@ -286,22 +290,18 @@ fn named(child: &str, lines: Vec<String>) -> Vec<String> {
 
 /// A child is made what it is to be, and the agent hears of it.
 fn direct(world: &mut World, task: TaskId) -> Vec<String> {
-    let lifecycle = world.owed().iter().find_map(|owed| match owed.effect {
-        Effect::DirectChild { task: of, lifecycle } if of == task => Some(lifecycle),
+    let directed = world.owed().iter().find_map(|owed| match owed.effect {
+        Effect::DirectChild { task: of, lifecycle, entry } if of == task => Some((lifecycle, entry)),
         _ => None,
     });
-    let lifecycle = lifecycle.unwrap_or(ChildLifecycle::Active);
+    let Some((lifecycle, entry)) = directed else { return vec![format!("! {task} is owed no direction")] };
     let Some(child) = world.state.tasks.open.get(&task).and_then(|open| open.child()).map(|child| child.agent.clone())
     else {
         return vec![format!("! {task} supervises nobody")];
     };
-    let line = match lifecycle {
-        ChildLifecycle::Active => "start",
-        ChildLifecycle::Stopped => "stop",
-        ChildLifecycle::Archived => "archive",
-    };
-    let mut told = named(child.as_str(), super::tell(world.child(&child), line));
-    told.extend(super::script::told(world, TaskCommand::ChildDirected { task, lifecycle }));
+    let errand = Errand { from: world.state.agent_id.clone(), entry, what: Matter::Direction(lifecycle) };
+    let mut told = named(child.as_str(), super::script::told(world.child(&child), AgentCommand::Take(errand)));
+    told.extend(super::script::told(world, TaskCommand::ChildDirected { task, lifecycle, entry }));
     told
 }
 
@@ -310,28 +310,39 @@ fn hand(world: &mut World, task: TaskId) -> Vec<String> {
     let open = world.state.tasks.open.get(&task);
     let owed = open.and_then(|open| Some((open.child()?.agent.clone(), open.inputs.first_key_value()?)));
     let Some((child, (entry, input))) = owed else { return vec![format!("! {task} is owed no input")] };
-    let (entry, text) = (*entry, input.text.excerpt().to_owned());
-    let mut message = world.message(MessageKind::InternalFollowup, Origin::Task { task }, &text);
-    message.lane = Some(Lane::Next);
-    let mut told = named(child.as_str(), super::script::told(world.child(&child), QueueCommand::Enqueue(message)));
-    told.extend(super::script::told(world, TaskCommand::InputDelivered { task, entry }));
+    let (entry, text) = (*entry, input.text.clone());
+    let errand = Errand { from: world.state.agent_id.clone(), entry, what: Matter::Input { task, text } };
+    let mut told = named(child.as_str(), super::script::told(world.child(&child), AgentCommand::Take(errand)));
+    let outcome = ErrandOutcome::Taken;
+    told.extend(super::script::told(world, TaskCommand::InputDelivered { task, entry, outcome }));
     told
+}
+
+/// What the child owes first is told its supervisor, which the child does not hear of.
+fn bear(world: &mut World, child: &AgentId) -> Result<(EventSeq, Vec<String>), Vec<String>> {
+    let owing = &world.child(child).state;
+    let (task, first) = (owing.agent.supervising_task, owing.outbox.owed.first_key_value());
+    let (Some(task), Some((entry, delivery))) = (task, first) else {
+        return Err(vec![format!("! {child} owes nothing")]);
+    };
+    let entry = *entry;
+    let what = match delivery.clone() {
+        Delivery::Report { status, report, usage } => Matter::Report { task, status, report, usage },
+        Delivery::Notice { text } => Matter::Notice { task, text },
+    };
+    let errand = Errand { from: child.clone(), entry, what };
+    Ok((entry, super::script::told(world, AgentCommand::Take(errand))))
 }
 
 /// What the child owes first is taken in, and the child hears of it.
 fn take(world: &mut World, child: &AgentId) -> Vec<String> {
-    let owing = &world.child(child).state;
-    let (task, first) = (owing.agent.supervising_task, owing.outbox.owed.first_key_value());
-    let (Some(task), Some((entry, delivery))) = (task, first) else { return vec![format!("! {child} owes nothing")] };
-    let (entry, child_id) = (*entry, child.clone());
-    let taken = match delivery.clone() {
-        Delivery::Report { status, report, usage } => {
-            TaskCommand::TakeReport { task, child: child_id, status, report, usage }
-        }
-        Delivery::Notice { text } => TaskCommand::TakeNotice { task, child: child_id, text },
+    let (entry, mut told) = match bear(world, child) {
+        Ok(borne) => borne,
+        Err(told) => return told,
     };
-    let mut told = super::script::told(world, taken);
-    let delivered = Request::new(AgentCommand::Delivered { entry }, Cause::Runtime);
+    let wanted =
+        if told.iter().any(|line| line.starts_with('!')) { ErrandOutcome::NotWanted } else { ErrandOutcome::Taken };
+    let delivered = Request::new(AgentCommand::Delivered { entry, outcome: wanted }, Cause::Runtime);
     let before = world.child(child).ledger.len();
     world.child(child).ask(delivered).expect("a child hears of its deliveries");
     let heard = world.child(child).ledger[before..].iter().map(show::event).collect();

@@ -61,13 +61,21 @@ fn command(world: &mut World, line: &str) -> Vec<String> {
         ("key", rest) => {
             let (key, line) = split(rest);
             let key = RequestKey { key: key.into(), fingerprint: Hash::of(line.as_bytes()) };
-            let request = Request { key: Some(key), ..Request::new(read(world, line), Cause::Operator) };
+            let request = Request { key: Some(key), ..Request::new(read(world, line), speaks(line)) };
             recorded(world, |world| world.ask(request))
         }
         _ => {
             let command = read(world, line);
             told(world, command)
         }
+    }
+}
+
+/// Who names the key of a command.
+fn speaks(line: &str) -> Cause {
+    match split(line).0 {
+        "channel" | "webhook" | "signed" | "unsigned" | "callback" => Cause::External,
+        _ => Cause::Operator,
     }
 }
 

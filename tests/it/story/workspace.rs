@@ -188,9 +188,10 @@ fn a_worktree_outlives_its_task_until_it_is_settled_and_is_settled_once() {
         main.c1: run-1 completed after 1 rounds
         main.c1: delegation_reported status=completed run=run-1 report=mended usage.input_tokens=10 usage.output_tokens=5 usage.rounds_unknown=0
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=13
         task-1 completed, reported
         msg-2 enqueued next task_result trusted_system: task-1 (mend it) completed, it has reported. Output of 6 bytes begins:
-        main.c1: outbox_delivered entry=13
+        main.c1: outbox_delivered entry=13 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
         > owed
@@ -233,13 +234,15 @@ fn an_agent_is_sealed_after_its_worktrees_are_settled() {
         task-1 to be ended: agent_archived
         agent_archive_requested reason=operator
         > direct task-1
+        main.c1: errand_taken from=main errand=direction entry=20
         main.c1: msg-1 settled dropped: agent_archived
         main.c1: agent_archive_requested reason=operator
         main.c1: delegation_reported status=cancelled report="(There is no brief.)" usage.input_tokens=0 usage.output_tokens=0 usage.rounds_unknown=0
-        child_directed task=task-1 lifecycle=archived
+        child_directed task=task-1 lifecycle=archived entry=20
         > take main.c1
+        errand_taken from=main.c1 errand=message entry=8
         task-1 cancelled, reported
-        main.c1: outbox_delivered entry=7
+        main.c1: outbox_delivered entry=8 outcome=taken
         main.c1: agent_archived
         > posture
         archived archiving [21]
@@ -247,7 +250,7 @@ fn an_agent_is_sealed_after_its_worktrees_are_settled() {
         worktree_auto_cleaned_up task=task-1 worktree.repository=/work worktree.root=/work/main.c1 worktree.branch=holon/main.c1 worktree.base_commit=abc
         agent_archived
         > posture
-        archived archived [25]
+        archived archived [26]
         "#,
     );
 }

@@ -1,0 +1,5 @@
+//! What an attacker tries, each told as it was tried: the boundaries that hold.
+
+mod errand;
+mod flood;
+mod key;
