@@ -89,6 +89,8 @@ pub(super) enum AgentVerb {
         #[arg(value_parser = AgentId::parse)]
         id: AgentId,
     },
+    /// Put aside messages that wait, such as a flood of webhooks. Each can still be read.
+    DropMessages(DropArgs),
     /// Abort the run that is under way.
     Abort {
         #[command(flatten)]
@@ -100,6 +102,25 @@ pub(super) enum AgentVerb {
         #[arg(long)]
         idle: bool,
     },
+}
+
+#[derive(Args)]
+#[group(id = "which", required = true, multiple = true, args = ["all", "from", "before"])]
+pub(super) struct DropArgs {
+    #[command(flatten)]
+    agent: OneAgent,
+    /// Whatever waits.
+    #[arg(long, conflicts_with_all = ["from", "before"])]
+    all: bool,
+    /// Only what was sent by: external (webhook, callback and channel), webhook, callback, channel, operator, timer, task, system.
+    #[arg(long, value_name = "SENDER")]
+    from: Option<String>,
+    /// Only what was taken in before this time, such as 2026-11-21T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    before: Option<String>,
+    /// Why; it stands with each of them.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
@@ -120,6 +141,7 @@ pub(super) async fn dispatch(globals: &Globals, verb: &AgentVerb) -> Outcome {
             let text = format!("{id} is {}", print::text(&answer["lifecycle"]));
             print::done(globals.json, &answer, &text)
         }
+        AgentVerb::DropMessages(args) => drop_messages(globals, &client, args).await,
         AgentVerb::Abort { agent, run_id, idle } => {
             let id = agent.id(&client).await?;
             let mode = if *idle { "idle_after_abort" } else { "stop_after_abort" };
@@ -182,6 +204,7 @@ async fn told(globals: &Globals, client: &Client, id: &str) -> Outcome {
         ("posture", format!("{} ({})", print::text(&posture["posture"]), print::text(&posture["reason"]))),
         ("rests on events", evidence.join(", ")),
         ("run", print::text(&posture["run_id"])),
+        ("waits for a place", waits(&summary["waiting_for_permit"])),
         ("messages waiting", print::text(&summary["agent"]["pending"])),
         ("tasks open", print::text(&summary["active_task_count"])),
         ("model", print::text(&summary["model"]["effective_model"])),
@@ -191,6 +214,28 @@ async fn told(globals: &Globals, client: &Client, id: &str) -> Outcome {
         print::data(&format!("{name:<18}{value}"));
     }
     Ok(())
+}
+
+/// A request puts aside a bounded number: they follow each other until nothing is left.
+async fn drop_messages(globals: &Globals, client: &Client, args: &DropArgs) -> Outcome {
+    let id = args.agent.id(client).await?;
+    let body = json!({"from": args.from, "before": args.before, "reason": args.reason});
+    let mut dropped = 0;
+    loop {
+        let mut answer = client.post(&format!("/control/agents/{id}/messages/drop"), &body).await?;
+        dropped += answer["dropped"].as_u64().unwrap_or(0);
+        if answer["left"] == 0 || answer["dropped"] == 0 {
+            answer["dropped"] = json!(dropped);
+            return print::done(globals.json, &answer, &format!("{dropped} messages of {id} were put aside"));
+        }
+    }
+}
+
+/// What it has no place for yet, among what the server does at once.
+fn waits(permits: &Value) -> String {
+    let permits = permits.as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |permit: &Value| format!("{} since {}", print::text(&permit["kind"]), print::text(&permit["since"]));
+    permits.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// The agent that is meant.

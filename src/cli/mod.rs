@@ -80,7 +80,7 @@ enum Verb {
     Transcript(transcript::TranscriptArgs),
     /// The events of an agent.
     Events(events::EventsArgs),
-    /// Agents: list, create, status, model, start, stop, abort, archive, webhook-secret.
+    /// Agents: list, create, status, model, start, stop, abort, archive, drop-messages, webhook-secret.
     #[command(subcommand)]
     Agent(agent::AgentVerb),
     /// Work items: list, show, create, update, pick, complete.

@@ -13,12 +13,14 @@ use crate::events::queue::{
 use crate::events::waiting::WaitTrigger;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
+use crate::fold::queue::Queued;
 use crate::words::content::Content;
 use crate::words::id::{AgentId, MessageId, TaskId, WorkId};
 use crate::words::limit::{
-    MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_RESERVED,
-    QUEUE_MESSAGES_MAX, QUEUE_MESSAGES_RESERVED,
+    DROPS_PER_COMMAND_MAX, MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX,
+    QUEUE_BODY_BYTES_RESERVED, QUEUE_MESSAGES_MAX, QUEUE_MESSAGES_RESERVED,
 };
+use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +28,37 @@ use serde::{Deserialize, Serialize};
 #[expect(clippy::large_enum_variant, reason = "messages are what the command is mostly for")]
 pub enum QueueCommand {
     Enqueue(NewMessage),
-    Drop { message: MessageId, reason: String },
+    Drop {
+        message: MessageId,
+        reason: String,
+    },
+    /// The oldest of those that are meant are put aside, as many as one command may.
+    DropMany {
+        which: Which,
+        reason: String,
+    },
 }
+
+/// Which of the messages that wait are meant: those for which all of it is true.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Which {
+    /// Of one of these kinds; of any, where none is named.
+    pub kinds: Vec<MessageKind>,
+    /// Taken in before this time.
+    pub before: Option<Timestamp>,
+}
+
+/// Who sends the messages that wait, as an operator names them, and the kinds that come from there.
+pub const SENDERS: &[(&str, &[MessageKind])] = &[
+    ("external", &[MessageKind::WebhookEvent, MessageKind::CallbackEvent, MessageKind::ChannelEvent]),
+    ("webhook", &[MessageKind::WebhookEvent]),
+    ("callback", &[MessageKind::CallbackEvent]),
+    ("channel", &[MessageKind::ChannelEvent]),
+    ("operator", &[MessageKind::OperatorPrompt, MessageKind::Control]),
+    ("timer", &[MessageKind::TimerTick]),
+    ("task", &[MessageKind::TaskStatus, MessageKind::TaskResult]),
+    ("system", &[MessageKind::SystemTick, MessageKind::InternalFollowup]),
+];
 
 /// A message as a surface hands it in. Trust follows from the origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +83,7 @@ pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decis
     match command {
         QueueCommand::Enqueue(new) => enqueue(state, new, None),
         QueueCommand::Drop { message, reason } => put_aside(state, *message, reason),
+        QueueCommand::DropMany { which, reason } => put_many_aside(state, which, reason),
     }
 }
 
@@ -225,11 +257,27 @@ fn put_aside(state: &AgentState, message: MessageId, reason: &str) -> Result<Dec
     if !state.queue.waiting.contains_key(&message) {
         return Err(Rejection::MessageNotWaiting);
     }
+    Ok(Decision::of(vec![dropped(message, reason)?]))
+}
+
+fn put_many_aside(state: &AgentState, which: &Which, reason: &str) -> Result<Decision, Rejection> {
+    let is_meant = |queued: &Queued| {
+        (which.kinds.is_empty() || which.kinds.contains(&queued.kind))
+            && which.before.is_none_or(|before| queued.at < before)
+    };
+    let meant: Vec<MessageId> =
+        state.queue.waiting.iter().filter(|(_, queued)| is_meant(queued)).map(|(id, _)| *id).collect();
+    let first = &meant[..meant.len().min(DROPS_PER_COMMAND_MAX)];
+    let events = first.iter().map(|message| dropped(*message, reason)).collect::<Result<Vec<_>, _>>()?;
+    let answer = Answer::Dropped { dropped: first.len() as u64, left: (meant.len() - first.len()) as u64 };
+    Ok(Decision::answering(events, answer))
+}
+
+fn dropped(message: MessageId, reason: &str) -> Result<Event, Rejection> {
     if reason.len() > NAME_BYTES_MAX {
         return Err(over("reason", NAME_BYTES_MAX));
     }
-    let outcome = MessageOutcome::Dropped(reason.to_owned());
-    Ok(Decision::of(vec![MessageSettled { message, outcome }.into()]))
+    Ok(MessageSettled { message, outcome: MessageOutcome::Dropped(reason.to_owned()) }.into())
 }
 
 /// The first message of an agent that is born.

@@ -73,6 +73,8 @@ shape! {
         Binding(BindingId),
         /// The event that set a secret, which the home keeps under its number.
         WebhookSecret(EventSeq),
+        /// Messages that were put aside, and those like them that still wait.
+        Dropped { dropped: u64, left: u64, },
     }
 }
 

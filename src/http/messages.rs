@@ -14,7 +14,7 @@ use crate::events::{Cause, Event, OperatorEvent};
 use crate::fold::row::RecordKind;
 use crate::ledger::Store;
 use crate::ledger::reader::{self, LinkedEvent, ReadError};
-use crate::wire::message::{EnqueueBody, PromptBody, WakeBody, provided_trust};
+use crate::wire::message::{DROPPED_BY_OPERATOR, DropManyBody, EnqueueBody, PromptBody, WakeBody, provided_trust};
 use crate::wire::record;
 use crate::words::content::Blob;
 use crate::words::id::{AgentId, BriefId, EventSeq, MessageId, RunId};
@@ -36,6 +36,7 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/control/agents/{id}/prompt", post(prompt))
         .route("/control/agents/{id}/wake", post(wake))
         .route("/control/agents/{id}/messages/{rid}/drop", post(put_aside))
+        .route("/control/agents/{id}/messages/drop", post(put_many_aside))
 }
 
 #[derive(Deserialize)]
@@ -89,11 +90,19 @@ async fn wake(State(app): State<Shared>, Public(id): Public, body: Body<WakeBody
 async fn put_aside(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Body<DropBody>) -> Reply {
     provided_trust(body.value.trust.as_deref())?;
     let message: MessageId = rid.parse().map_err(|_| unknown(&id, &rid))?;
-    let reason = body.value.reason.unwrap_or_else(|| "dropped_by_operator".into());
+    let reason = body.value.reason.unwrap_or_else(|| DROPPED_BY_OPERATOR.into());
     let request =
         Request { command: QueueCommand::Drop { message, reason }.into(), cause: Cause::Operator, key: body.key };
     app.handle.submit(&id, request, Vec::new()).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))
+}
+
+/// What waits is put aside, the oldest first; what is left is for the next request.
+async fn put_many_aside(State(app): State<Shared>, Public(id): Public, body: Body<DropManyBody>) -> Reply {
+    let request = Request { command: body.value.command()?.into(), cause: Cause::Operator, key: body.key };
+    let answer = app.handle.submit(&id, request, Vec::new()).await?;
+    let Answer::Dropped { dropped, left } = answer else { return Err(unexpected(&answer)) };
+    Ok(Json(json!({"ok": true, "agent_id": id, "dropped": dropped, "left": left})))
 }
 
 fn unknown(id: &AgentId, rid: &str) -> Failure {

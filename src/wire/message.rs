@@ -1,9 +1,10 @@
 //! Messages in and out (control-plane seed, Enqueue and Message shapes).
 
-use crate::decide::queue::NewMessage;
+use crate::decide::queue::{NewMessage, QueueCommand, SENDERS, Which};
 use crate::decide::waiting::NewWake;
 use crate::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surface, Trust};
 use crate::words::content::{Blob, Content};
+use crate::words::time::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -62,6 +63,16 @@ enum PublicOrigin {
 #[serde(deny_unknown_fields)]
 pub struct PromptBody {
     pub text: String,
+}
+
+/// `POST /control/agents/:id/messages/drop`: all that wait, where neither sender nor time is named.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DropManyBody {
+    from: Option<String>,
+    before: Option<Timestamp>,
+    reason: Option<String>,
+    trust: Option<String>,
 }
 
 /// `POST /control/agents/:id/wake`.
@@ -132,6 +143,30 @@ impl PromptBody {
         };
         (new, blob)
     }
+}
+
+/// Why a message is put aside, if nobody says.
+pub const DROPPED_BY_OPERATOR: &str = "dropped_by_operator";
+
+impl DropManyBody {
+    pub fn command(self) -> Result<QueueCommand, BodyError> {
+        provided_trust(self.trust.as_deref())?;
+        let kinds = match &self.from {
+            None => Vec::new(),
+            Some(name) => kinds_from(name)?.to_vec(),
+        };
+        let reason = self.reason.unwrap_or_else(|| DROPPED_BY_OPERATOR.into());
+        Ok(QueueCommand::DropMany { which: Which { kinds, before: self.before }, reason })
+    }
+}
+
+/// The kinds of messages that come from a sender of that name.
+fn kinds_from(name: &str) -> Result<&'static [MessageKind], BodyError> {
+    let sender = SENDERS.iter().find(|(sender, _)| *sender == name);
+    sender.map(|(_, kinds)| *kinds).ok_or_else(|| {
+        let names: Vec<&str> = SENDERS.iter().map(|(sender, _)| *sender).collect();
+        BodyError::Invalid { field: "from", reason: format!("is one of {}, not {name:?}", names.join(", ")) }
+    })
 }
 
 impl From<WakeBody> for NewWake {

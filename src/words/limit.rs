@@ -37,6 +37,8 @@ pub const BLOB_IN_TRANSACTION_BYTES_MAX: usize = 64 * 1024;
 pub const EVENT_BYTES_MAX: usize = 256 * 1024;
 /// Events that one command may lead to.
 pub const EVENTS_PER_COMMAND_MAX: usize = 1_024;
+/// Messages that one command may put aside.
+pub const DROPS_PER_COMMAND_MAX: usize = 1_000;
 /// Appends that the writer puts into one transaction.
 pub const APPENDS_PER_COMMIT_MAX: usize = 1_024;
 /// Bytes of records and payloads after which the writer closes a transaction's batch.
@@ -249,8 +251,12 @@ pub const STOP_GRACE_MS: u64 = 5_000;
 pub const HOST_TURNS_MAX: usize = 64;
 /// Model calls a host has under way at once.
 pub const HOST_MODEL_CALLS_MAX: usize = 32;
-/// Commands a host runs at once.
+/// Commands a host begins and waits for at once.
 pub const HOST_COMMANDS_MAX: usize = 32;
+/// Commands that go on in the background of a host; what comes beyond them keeps the place in which it began.
+pub const HOST_BACKGROUND_COMMANDS_MAX: usize = 256;
+/// Commands that one agent may have in the background: servers and watchers that it forgets must not be endless.
+pub const BACKGROUND_COMMANDS_MAX: usize = 32;
 /// How long an agent with nothing to do stays loaded.
 pub const LINGER_MS: u64 = 5_000;
 
@@ -305,6 +311,7 @@ pub const SIGNATURE_AGE_MS_MAX: u64 = 5 * 60 * 1_000;
 pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
 
 const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
+const _: () = assert!(DROPS_PER_COMMAND_MAX < EVENTS_PER_COMMAND_MAX);
 const _: () = assert!(QUEUE_BODY_BYTES_RESERVED > MESSAGE_BODY_BYTES_MAX as u64);
 const _: () = assert!(INLINE_BYTES_MAX < BLOB_IN_TRANSACTION_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX + METADATA_BYTES_MAX + INLINE_BYTES_MAX < EVENT_BYTES_MAX);

@@ -33,6 +33,7 @@ const STORY: &[&str] = &[
     "agent start other",
     LONG,
     "agent abort",
+    "agent drop-messages --all",
     "status",
     "work create Ship",
     "work list",
@@ -245,6 +246,7 @@ fn every_verb_of_one_agent_says_when_there_is_no_such_agent() {
             ["agent", "list" | "create"] => continue,
             ["agent", "model"] => vec!["agent", "model", "builtin/runbook", "--agent", "nobody"],
             ["agent", "webhook-secret"] => vec!["agent", "webhook-secret", "clear", "--agent", "nobody"],
+            ["agent", "drop-messages"] => vec!["agent", "drop-messages", "nobody", "--all"],
             ["agent", verb] => vec!["agent", verb, "nobody"],
             _ => [words(&line), vec!["--agent", "nobody"]].concat(),
         };

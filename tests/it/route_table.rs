@@ -62,6 +62,7 @@ const TABLE: &str = "
     POST /control/agents/{id}/debug-prompt                       guarded  Preview
     POST /control/agents/{id}/wake                               guarded  Woken
     POST /control/agents/{id}/messages/{rid}/drop                guarded  Sent
+    POST /control/agents/{id}/messages/drop                      guarded  DroppedMany
     POST /control/agents/{id}/create                             guarded  Identity
     POST /control/agents/{id}/control                            guarded  Controlled
     POST /control/agents/{id}/archive                            guarded  Archived

@@ -173,6 +173,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Sent",
         "Puts aside a message that waits.",
     ),
+    write(
+        "/control/agents/{id}/messages/drop",
+        ("DropMany", r#"{"from": "external", "reason": "a flood"}"#),
+        "DroppedMany",
+        "Puts aside messages that wait, the oldest first; what is left is for the next request.",
+    ),
     // Agents under control.
     write(
         "/control/agents/{id}/create",

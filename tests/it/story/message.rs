@@ -3,12 +3,13 @@
 use super::check;
 use crate::world::World;
 use holon::decide::Rejection;
-use holon::decide::queue::QueueCommand;
+use holon::decide::queue::{QueueCommand, Which};
+use holon::events::agent::Answer;
 use holon::events::queue::{MessageKind, Origin};
 use holon::words::content::{Blob, Content};
 use holon::words::hash::Hash;
 use holon::words::limit::{
-    MESSAGE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_RESERVED, QUEUE_MESSAGES_MAX,
+    DROPS_PER_COMMAND_MAX, MESSAGE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_MAX, QUEUE_BODY_BYTES_RESERVED, QUEUE_MESSAGES_MAX,
 };
 
 #[test]
@@ -292,6 +293,26 @@ fn a_full_queue_still_takes_what_the_runtime_owes() {
     }
     assert_eq!(world.prompt("one too many"), Err(Rejection::QueueFull { waiting: QUEUE_MESSAGES_MAX }));
     assert!(super::script::tell(&mut world, "wake look")[0].starts_with("msg-10001 enqueued next system_tick"));
+}
+
+#[test]
+fn of_many_messages_those_that_are_meant_are_put_aside_the_oldest_first() {
+    let mut world = World::new();
+    world.prompt("stays").unwrap();
+    for _ in 0..=DROPS_PER_COMMAND_MAX {
+        super::script::tell(&mut world, "channel ops noise");
+    }
+    let mut told = |kinds: &[MessageKind], before| {
+        let which = Which { kinds: kinds.to_vec(), before };
+        world.tell(QueueCommand::DropMany { which, reason: "a flood".into() })
+    };
+    let dropped = |dropped, left| Ok(Answer::Dropped { dropped, left });
+    assert_eq!(told(&[MessageKind::WebhookEvent], None), dropped(0, 0));
+    assert_eq!(told(&[], Some(crate::world::BEGINNING)), dropped(0, 0), "none is older than that");
+    assert_eq!(told(&[MessageKind::ChannelEvent], None), dropped(DROPS_PER_COMMAND_MAX as u64, 1));
+    assert_eq!(told(&[MessageKind::ChannelEvent], None), dropped(1, 0));
+    assert_eq!(told(&[], None), dropped(1, 0));
+    assert!(world.state.queue.waiting.is_empty());
 }
 
 /// Without the checks of [`World::tell`], which look at the whole queue each time.

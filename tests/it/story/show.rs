@@ -197,6 +197,7 @@ pub fn answer(answer: &Answer) -> String {
         Answer::Notice(id) => id.to_string(),
         Answer::Binding(id) => id.to_string(),
         Answer::WebhookSecret(set) => format!("secret {set}"),
+        Answer::Dropped { dropped, left } => format!("dropped {dropped}, left {left}"),
     }
 }
 

@@ -6,6 +6,11 @@ pub(super) const SHAPES: &[Shape] = &[
     told("Done", "It is done.", &[("ok", "yes"), ("agent_id", "agent")]),
     told("Sent", "The message that is meant.", &[("ok", "yes"), ("agent_id", "agent"), ("message_id", "message")]),
     told(
+        "DroppedMany",
+        "How many messages were put aside, and how many like them still wait.",
+        &[("ok", "yes"), ("agent_id", "agent"), ("dropped", "count"), ("left", "count")],
+    ),
+    told(
         "Woken",
         "What came of it. A tick is a message only where it woke the agent.",
         &[("ok", "yes"), ("agent_id", "agent"), ("disposition", "WakeDisposition"), ("message_id", "?message")],

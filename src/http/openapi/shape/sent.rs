@@ -37,6 +37,16 @@ pub(super) const SHAPES: &[Shape] = &[
         &[("reason", "text"), ("source?", "?text"), ("correlation_id?", "?text"), ("causation_id?", "?text")],
     ),
     sent("Drop", "Why a message is put aside.", &[("reason?", "?text"), TRUST]),
+    sent(
+        "DropMany",
+        "Which of the messages that wait are put aside, and why: all, where neither sender nor time is named.",
+        &[
+            ("from?", "?external|webhook|callback|channel|operator|timer|task|system"),
+            ("before?", "?time"),
+            ("reason?", "?text"),
+            TRUST,
+        ],
+    ),
     sent("Create", "An agent to be created.", &[("template?", "?text"), TRUST]),
     sent("Control", "What is to become of the agent.", &[("action", "start|stop"), TRUST]),
     sent(
