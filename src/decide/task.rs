@@ -22,7 +22,8 @@ use crate::fold::waiting::Wait;
 use crate::words::content::{Content, excerpt, quoted};
 use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId, WorkId};
 use crate::words::limit::{
-    BOOTS_PER_STEP_MAX, COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX, TASK_INPUTS_MAX, TASKS_OPEN_MAX,
+    BACKGROUND_COMMANDS_MAX, BOOTS_PER_STEP_MAX, COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX,
+    TASK_INPUTS_MAX, TASKS_OPEN_MAX,
 };
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +130,10 @@ pub(super) fn requested(
 ) -> Result<(Event, TaskId), Rejection> {
     if state.tasks.open.len() >= TASKS_OPEN_MAX {
         return Err(Rejection::TooMany { what: "tasks", max: TASKS_OPEN_MAX });
+    }
+    let in_background = |task: &&Task| task.command().is_some() && !task.in_foreground();
+    if state.tasks.open.values().filter(in_background).count() >= BACKGROUND_COMMANDS_MAX {
+        return Err(Rejection::TooMany { what: "commands in the background", max: BACKGROUND_COMMANDS_MAX });
     }
     let task = state.tasks.last.next();
     let named = request.summary.as_deref().unwrap_or(request.spec.cmd.trim());

@@ -14,7 +14,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -100,13 +100,16 @@ fn entry(app: &Shared, id: &AgentId, row: Option<&ListRow>, apart: Option<&str>)
 
 async fn status(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     let (shown, home) = (app.clone(), app.home(&id));
-    let summary = app.handle.read(&id, move |state| agent::summary(state, &shown.setting(&home))).await?;
+    let mut summary = app.handle.read(&id, move |state| agent::summary(state, &shown.setting(&home))).await?;
+    summary["waiting_for_permit"] = json!(app.handle.waits_for_permit(&id));
     Ok(Json(summary))
 }
 
 async fn state(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     let (shown, home) = (app.clone(), app.home(&id));
-    Ok(Json(app.handle.read(&id, move |state| agent::state(state, &shown.setting(&home))).await?))
+    let mut shown = app.handle.read(&id, move |state| agent::state(state, &shown.setting(&home))).await?;
+    shown["agent"]["waiting_for_permit"] = json!(app.handle.waits_for_permit(&id));
+    Ok(Json(shown))
 }
 
 async fn diagnostics(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {

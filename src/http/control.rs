@@ -12,6 +12,7 @@ use crate::events::turn::AbortMode;
 use crate::wire::agent;
 use crate::wire::message::{BodyError, provided_trust};
 use crate::words::id::{AgentId, RunId};
+use crate::words::limit::PAGE_DEFAULT;
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -124,19 +125,20 @@ fn invalid(field: &'static str, reason: String) -> Failure {
 
 async fn runtime_status(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
     let occupancy = app.handle.occupancy();
-    let places = |(running, waiting): (usize, usize)| json!({"running": running, "waiting": waiting});
     let mut shown = runtime(&app);
     shown["activity"] = json!({
-        "state": if occupancy.turns.0 > 0 { "processing" } else { "idle" },
+        "state": if occupancy.turns.running > 0 { "processing" } else { "idle" },
         "active_agent_count": occupancy.agents_awake,
-        "active_task_count": occupancy.commands.0,
-        "processing_agent_count": occupancy.turns.0,
+        "active_task_count": occupancy.commands.running + occupancy.background_commands.running,
+        "processing_agent_count": occupancy.turns.running,
     });
     shown["limits"] = json!({
-        "turns": places(occupancy.turns),
-        "model_calls": places(occupancy.model_calls),
-        "commands": places(occupancy.commands),
+        "turns": occupancy.turns,
+        "model_calls": occupancy.model_calls,
+        "commands": occupancy.commands,
+        "background_commands": occupancy.background_commands,
     });
+    shown["waiting_for_permit"] = json!(app.handle.waiting_for_permit(PAGE_DEFAULT));
     let quarantined = app.handle.quarantined().into_iter();
     shown["quarantined"] = quarantined.map(|(id, reason)| json!({"agent_id": id, "reason": reason})).collect();
     Ok(Json(shown))

@@ -5,6 +5,7 @@ use super::extract::{Nothing, Query};
 use super::reply::Failure;
 use crate::fold::posture::PostureKind;
 use crate::runtime::meter::{APPEND_BUCKETS_US, Counts};
+use crate::runtime::permit::Occupied;
 use crate::words::limit::PAGE_MAX;
 use axum::Router;
 use axum::extract::State;
@@ -31,9 +32,14 @@ async fn metrics(State(app): State<Shared>, _: Query<Nothing>) -> Result<Respons
     page.gauge("holon_subscribers", "Event streams that are open.", open);
     page.gauge("holon_subscribers_behind", "Event streams that have not yet sent all there is.", behind);
     page.gauge("holon_request_bodies_bytes", "What request bodies under way hold together.", app.bodies_bytes());
-    let effects = [("turn", occupancy.turns), ("model_call", occupancy.model_calls), ("command", occupancy.commands)];
+    let effects = [
+        ("turn", occupancy.turns),
+        ("model_call", occupancy.model_calls),
+        ("command", occupancy.commands),
+        ("background_command", occupancy.background_commands),
+    ];
     page.head("holon_effects", "gauge", "Effects that run, and that wait for a place.");
-    for (kind, (running, waiting)) in effects {
+    for (kind, Occupied { running, waiting, .. }) in effects {
         page.line(&format!("holon_effects{{kind=\"{kind}\",state=\"running\"}}"), running);
         page.line(&format!("holon_effects{{kind=\"{kind}\",state=\"waiting\"}}"), waiting);
     }

@@ -8,6 +8,7 @@ use super::host::Shared;
 use super::mail::{Mail, Submission};
 use super::meter::Counts;
 use super::model::catalog::ModelError;
+use super::permit::{Occupied, WaitingForPermit};
 use super::secret::SecretError;
 use super::source::Token;
 use crate::decide::operator::OperatorCommand;
@@ -90,10 +91,10 @@ pub struct CreatedTrigger {
 #[derive(Clone, Copy, Debug)]
 pub struct Occupancy {
     pub agents_awake: usize,
-    /// Taken and waiting places.
-    pub turns: (usize, usize),
-    pub model_calls: (usize, usize),
-    pub commands: (usize, usize),
+    pub turns: Occupied,
+    pub model_calls: Occupied,
+    pub commands: Occupied,
+    pub background_commands: Occupied,
 }
 
 impl Handle {
@@ -349,6 +350,16 @@ impl Handle {
 
     pub fn occupancy(&self) -> Occupancy {
         self.shared.occupancy()
+    }
+
+    /// What an agent cannot begin for want of a place.
+    pub fn waits_for_permit(&self, agent: &AgentId) -> Vec<WaitingForPermit> {
+        self.shared.waits_for_permit(agent)
+    }
+
+    /// Who cannot go on for want of a place, `limit` at most of each kind.
+    pub fn waiting_for_permit(&self, limit: usize) -> Vec<WaitingForPermit> {
+        self.shared.waiting_for_permit(limit)
     }
 
     /// What was counted since the start.

@@ -9,7 +9,7 @@ use super::handle::{Handle, Occupancy, SubmitError};
 use super::mail::Mail;
 use super::meter::Meter;
 use super::model::catalog::Models;
-use super::permit::Permits;
+use super::permit::{PermitKind, Permits, WaitingForPermit};
 use super::process::Processes;
 use super::secret::{self, Secrets};
 use super::settings::Settings;
@@ -27,7 +27,7 @@ use crate::ledger::reader::{self, ReadError};
 use crate::ledger::writer::{Writer, WriterThread};
 use crate::ledger::{Head, Store};
 use crate::words::id::{AgentId, Boot, TaskId};
-use crate::words::limit::{INBOX_SUBMISSIONS_MAX, INBOX_SUBMISSIONS_RESERVED};
+use crate::words::limit::{HOST_BACKGROUND_COMMANDS_MAX, INBOX_SUBMISSIONS_MAX, INBOX_SUBMISSIONS_RESERVED};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -76,7 +76,10 @@ pub(super) struct Shared {
     pub deadlines: Deadlines,
     pub turns: Permits,
     pub model_calls: Permits,
+    /// Where commands begin, and run while a call waits for them.
     pub commands: Permits,
+    /// Where they go on.
+    pub background: Permits,
     pub loads: Semaphore,
     /// Held while a skill's folder and the record of it change together.
     pub skills: tokio::sync::Mutex<()>,
@@ -225,6 +228,7 @@ impl Shared {
             turns: Permits::new(settings.turns_max),
             model_calls: Permits::new(settings.model_calls_max),
             commands: Permits::new(settings.commands_max),
+            background: Permits::new(HOST_BACKGROUND_COMMANDS_MAX),
             loads: Semaphore::new(LOADS_AT_ONCE),
             skills: tokio::sync::Mutex::default(),
             secrets_change: tokio::sync::Mutex::default(),
@@ -349,10 +353,34 @@ impl Shared {
     pub(super) fn occupancy(&self) -> Occupancy {
         Occupancy {
             agents_awake: self.awake().len(),
-            turns: self.turns.occupancy(),
-            model_calls: self.model_calls.occupancy(),
-            commands: self.commands.occupancy(),
+            turns: self.turns.occupied(),
+            model_calls: self.model_calls.occupied(),
+            commands: self.commands.occupied(),
+            background_commands: self.background.occupied(),
         }
+    }
+
+    /// The places that hold agents up, kind by kind.
+    fn permits(&self) -> [(PermitKind, &Permits); 3] {
+        let (turns, model_calls, commands) = (&self.turns, &self.model_calls, &self.commands);
+        [(PermitKind::Turn, turns), (PermitKind::ModelCall, model_calls), (PermitKind::Command, commands)]
+    }
+
+    /// What an agent cannot begin for want of a place.
+    pub(super) fn waits_for_permit(&self, agent: &AgentId) -> Vec<WaitingForPermit> {
+        let waits = |(kind, permits): (PermitKind, &Permits)| {
+            Some(WaitingForPermit { agent_id: agent.clone(), kind, since: permits.waits(agent)? })
+        };
+        self.permits().into_iter().filter_map(waits).collect()
+    }
+
+    /// Who cannot go on for want of a place, `limit` at most of each kind.
+    pub(super) fn waiting_for_permit(&self, limit: usize) -> Vec<WaitingForPermit> {
+        let waiting = |(kind, permits): (PermitKind, &Permits)| {
+            let named = move |(agent_id, since)| WaitingForPermit { agent_id, kind, since };
+            permits.waiting(limit).into_iter().map(named)
+        };
+        self.permits().into_iter().flat_map(waiting).collect()
     }
 
     /// Removes the run folders of commands whose end is recorded: a crash came between the two.

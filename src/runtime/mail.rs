@@ -8,6 +8,7 @@ use crate::events::agent::Answer;
 use crate::fold::AgentState;
 use crate::fold::owed::Effect;
 use crate::words::content::Blob;
+use crate::words::id::TaskId;
 use tokio::sync::oneshot;
 
 pub(super) enum Mail {
@@ -17,6 +18,11 @@ pub(super) enum Mail {
     Outcome(Outcome),
     /// A place among the host's active turns.
     Place(Permit),
+    /// A place in the background, for a command that no call waits for.
+    Background {
+        task: TaskId,
+        place: Permit,
+    },
     /// Something may be due.
     Nudge,
     /// The host goes down.

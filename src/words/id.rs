@@ -51,6 +51,15 @@ impl AgentId {
         &self.0
     }
 
+    /// The agent at the top of its family: itself, or who made its parents.
+    pub fn family(&self) -> Self {
+        let mut top = self.clone();
+        while top.has_child_form() {
+            top = Self(top.0.rsplit_once(".c").map_or("", |(parent, _)| parent).into());
+        }
+        top
+    }
+
     /// Whether only the runtime gives such an id: every private agent has one.
     pub fn has_child_form(&self) -> bool {
         let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|c| c.is_ascii_digit());

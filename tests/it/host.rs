@@ -167,28 +167,26 @@ pub async fn start(store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
 }
 
 async fn start_asking(model: &str, store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
-    start_by(Source::system(), model, store, folder, boot).await
+    Host::start(parts(model, store, folder, boot)).await.unwrap()
 }
 
-/// By this clock.
-pub async fn start_by(source: Source, model: &str, store: Arc<dyn Store>, folder: &Path, boot: u64) -> Host {
+pub fn parts(model: &str, store: Arc<dyn Store>, folder: &Path, boot: u64) -> Parts {
     for name in ["run", "blobs", "workspace"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
     }
     let program = Path::new(env!("CARGO_BIN_EXE_holon"));
     let settings = Settings::new(main_agent(), folder.join("workspace"), vec![model.into()]);
-    let parts = Parts {
+    Parts {
         store,
         boot: Boot(boot),
         blobs_folder: folder.join("blobs"),
         agents_folder: folder.join("agents"),
         processes: Processes::new(&folder.join("run"), Some(program)).unwrap(),
         models: Models::new(Vec::new()),
-        source,
+        source: Source::system(),
         secrets: Secrets::open(&folder.join("secrets.json")).unwrap(),
         settings,
-    };
-    Host::start(parts).await.unwrap()
+    }
 }
 
 pub fn prompt(text: &str) -> Request {

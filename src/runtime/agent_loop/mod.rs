@@ -5,6 +5,7 @@
 //! append it answers nobody from what it had staged, and folds the ledger again.
 
 mod append;
+mod place;
 mod reload;
 mod start;
 
@@ -14,7 +15,6 @@ use super::effect::trigger;
 use super::handle::SubmitError;
 use super::host::{Received, Shared};
 use super::mail::{Mail, Outcome, Submission, What};
-use super::permit::{Permit, Urgency};
 use super::reconcile::{Change, changes};
 use super::secret;
 use crate::context::{self, Contents, PromptError};
@@ -31,9 +31,10 @@ use crate::fold::row::Rows;
 use crate::ledger::chain;
 use crate::ledger::{AppendError, Head};
 use crate::words::content::Blob;
-use crate::words::id::{AgentId, TaskId};
+use crate::words::id::AgentId;
 use crate::words::limit::{COMMIT_BYTES_MAX, SUBMISSIONS_PER_BATCH_MAX};
 use futures::FutureExt;
+use place::Held;
 use reload::Unwritten;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -51,10 +52,7 @@ struct AgentLoop {
     state: AgentState,
     head: Head,
     running: BTreeMap<Effect, AbortHandle>,
-    /// The place among the host's active turns, while a turn is owed or runs.
-    place: Option<Permit>,
-    place_claim: Option<AbortHandle>,
-    command_places: BTreeMap<TaskId, Permit>,
+    held: Held,
     /// The rows as they were written last.
     rows: Option<Rows>,
     going_down: bool,
@@ -114,15 +112,13 @@ async fn run(shared: Arc<Shared>, id: AgentId, received: Received) -> bool {
         state,
         head,
         running: BTreeMap::new(),
-        place: None,
-        place_claim: None,
-        command_places: BTreeMap::new(),
+        held: Held::default(),
         rows: None,
         going_down: false,
     };
     let retired = this.serve().await;
     this.running.values().for_each(AbortHandle::abort);
-    this.place_claim.iter().for_each(AbortHandle::abort);
+    this.held.give_up();
     retired
 }
 
@@ -169,7 +165,7 @@ impl AgentLoop {
     /// The next mail; none when nothing was to be done for a while and the agent left the awake ones.
     async fn next(&mut self, owed: &[Owed]) -> Option<Mail> {
         let at_rest =
-            self.running.is_empty() && self.place_claim.is_none() && !owed.iter().any(|owed| self.is_due(owed));
+            self.running.is_empty() && !self.held.waits_for_turn() && !owed.iter().any(|owed| self.is_due(owed));
         if !at_rest {
             return self.received.mail.recv().await;
         }
@@ -210,8 +206,11 @@ impl AgentLoop {
             }
             Mail::Outcome(outcome) => self.outcome(outcome, batch).await,
             Mail::Place(permit) => {
-                self.place_claim = None;
-                self.place = Some(permit);
+                self.held.take_turn(permit);
+                Ok(())
+            }
+            Mail::Background { task, place } => {
+                self.held.go_on_in_background(task, place);
                 Ok(())
             }
             Mail::Nudge => {
@@ -257,7 +256,7 @@ impl AgentLoop {
             What::Command { request, blobs } => (request, blobs),
             What::Placed { request, permit } => {
                 if let Effect::StartTask { task } = effect {
-                    self.command_places.insert(task, permit);
+                    self.held.begin(task, permit);
                 }
                 (request, Vec::new())
             }
@@ -419,7 +418,7 @@ impl AgentLoop {
     }
 
     fn forget_task(&mut self, exited: &TaskExited) {
-        self.command_places.remove(&exited.task);
+        self.held.end(exited.task);
         let Some(attempt) = exited.attempt else { return };
         let (shared, name) = (self.shared.clone(), command::run_name(&self.id, exited.task, attempt));
         tokio::task::spawn_blocking(move || {
@@ -438,9 +437,9 @@ impl AgentLoop {
         let now = self.shared.source.now();
         let ahead = owed.iter().map(|owed| owed.not_before).filter(|at| *at > now);
         self.shared.deadlines.set(&self.id, ahead.min());
-        self.claim_place(&owed);
+        self.claim_places(&owed);
         let running: Vec<Effect> = self.running.keys().copied().collect();
-        for change in changes(&owed, &running, now, self.place.is_some()) {
+        for change in changes(&owed, &running, now, self.held.turn.is_some()) {
             match change {
                 Change::Start(effect) => self.start(effect),
                 Change::Stop(effect) => {
@@ -451,31 +450,6 @@ impl AgentLoop {
             }
         }
         owed
-    }
-
-    /// A turn that is owed or runs holds one place among the host's active turns.
-    fn claim_place(&mut self, owed: &[Owed]) {
-        let turns = self.state.turns.current.is_some() || owed.iter().any(|owed| owed.effect == Effect::StartTurn);
-        if !turns {
-            self.place = None;
-            self.place_claim.take().iter().for_each(AbortHandle::abort);
-        } else if self.place.is_none() && self.place_claim.is_none() {
-            let (turns, urgency, me) = (self.shared.turns.clone(), self.urgency(), self.received.me.clone());
-            let claim = tokio::spawn(async move {
-                // A loop that has ended drops the place, which serves the next.
-                let _ = me.send(Mail::Place(turns.take(urgency).await));
-            });
-            self.place_claim = Some(claim.abort_handle());
-        }
-    }
-
-    fn urgency(&self) -> Urgency {
-        let turn = self.state.turns.current.as_deref().map(|turn| &turn.queued);
-        let queued = turn.or_else(|| self.state.queue.first().map(|(_, queued)| queued));
-        queued.map_or(Urgency { lane: 3, since: self.state.last_at }, |queued| Urgency {
-            lane: queued.lane as u8,
-            since: queued.at,
-        })
     }
 }
 

@@ -41,14 +41,14 @@ impl AgentLoop {
             }
             Effect::PrepareRound { .. } => self.start_prompt(effect),
             Effect::CallModel { attempt, .. } => {
-                if let Some(call) = ModelCall::of(&self.state.turns, attempt, self.urgency()) {
+                if let Some(call) = ModelCall::of(&self.state.turns, attempt, self.claim()) {
                     self.spawn(effect, call.make(shared));
                 }
             }
             Effect::StartTask { task } => {
-                let urgency = self.urgency();
+                let claim = self.claim();
                 self.spawn(effect, async move {
-                    let permit = shared.commands.take(urgency).await;
+                    let permit = shared.commands.take(claim).await;
                     let request = Request::new(TaskCommand::Start { task, boot, replaces: None }, Cause::Runtime);
                     What::Placed { request, permit }
                 });

@@ -9,7 +9,7 @@ use crate::fold::turn::{Phase, Turn, Turns};
 use crate::ledger::blob::Blobs;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
-use crate::runtime::permit::Urgency;
+use crate::runtime::permit::Claim;
 use crate::tools;
 use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
@@ -27,12 +27,12 @@ pub(in crate::runtime) struct ModelCall {
     tools: Hash,
     output_tokens_max: u32,
     rounds_before: u64,
-    urgency: Urgency,
+    claim: Claim,
 }
 
 impl ModelCall {
     /// The call that `attempt` names, if it is the one under way.
-    pub(crate) fn of(turns: &Turns, attempt: EventSeq, urgency: Urgency) -> Option<Self> {
+    pub(crate) fn of(turns: &Turns, attempt: EventSeq, claim: Claim) -> Option<Self> {
         let turn: &Turn = turns.current.as_deref()?;
         let Phase::RoundRequested(requested) = &turn.phase else { return None };
         let begun = requested.attempt.filter(|begun| begun.seq == attempt)?;
@@ -44,7 +44,7 @@ impl ModelCall {
             tools: requested.tools,
             output_tokens_max: turn.policy.output_tokens_per_round_max,
             rounds_before: turns.rounds_total,
-            urgency,
+            claim,
         })
     }
 
@@ -62,7 +62,7 @@ impl ModelCall {
     async fn answer(&self, shared: &Shared) -> Result<ModelAnswer, AttemptError> {
         let resolved = shared.models.resolve(&self.model)?;
         let request = self.request(resolved.model, shared.blobs.clone()).await?;
-        let _place = shared.model_calls.take(self.urgency).await;
+        let _place = shared.model_calls.take(self.claim.clone()).await;
         let answer = resolved.provider.complete(&request).await?;
         check(&answer)?;
         Ok(answer)

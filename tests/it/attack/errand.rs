@@ -1,18 +1,24 @@
 //! What agents owe each other, while strangers send what they can and the power fails at the worst moment.
 
-use crate::host::{FullStore, at_rest, events, main_agent, prompt, start_by};
+use crate::host::{FullStore, at_rest, events, main_agent, parts, prompt};
 use crate::world::BEGINNING;
 use holon::events::queue::MessageKind;
 use holon::events::{AgentEvent, Event, QueueEvent};
 use holon::fold::AgentState;
 use holon::runtime::handle::Handle;
+use holon::runtime::host::{Host, Parts};
 use holon::runtime::source::Source;
 use holon::words::id::{AgentId, EventSeq};
+use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-const RUNBOOK: &str = "builtin/runbook";
+
+async fn serve(clock: &Source, store: Arc<FullStore>, folder: &Path, boot: u64) -> Host {
+    let parts = Parts { source: clock.clone(), ..parts("builtin/runbook", store, folder, boot) };
+    Host::start(parts).await.unwrap()
+}
 
 pub(super) async fn until(
     handle: &Handle,
@@ -36,7 +42,7 @@ async fn a_notice_that_was_taken_in_before_the_power_failed_is_not_taken_in_agai
     let (main, child) = (main_agent(), AgentId::parse("main.c1").unwrap());
     let store = Arc::new(FullStore::default());
     let clock = Source::manual(BEGINNING);
-    let host = start_by(clock.clone(), RUNBOOK, store.clone(), folder.path(), 1).await;
+    let host = serve(&clock, store.clone(), folder.path(), 1).await;
     let handle = host.handle();
     let gate = folder.path().join("workspace/go");
     nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -52,7 +58,7 @@ async fn a_notice_that_was_taken_in_before_the_power_failed_is_not_taken_in_agai
 
     *store.cut.lock().unwrap() = None;
     clock.set(BEGINNING.after_ms(2 * DAY_MS));
-    let host = start_by(clock, RUNBOOK, store, folder.path(), 2).await;
+    let host = serve(&clock, store, folder.path(), 2).await;
     let handle = host.handle();
     until(&handle, &child, |state| state.outbox.owed.is_empty()).await;
     let notices = events(&handle, &main).await.iter().filter(|event| is_notice(event)).count();

@@ -2,4 +2,5 @@
 
 mod errand;
 mod flood;
+mod hog;
 mod key;

@@ -96,6 +96,7 @@ pub(super) const SHAPES: &[Shape] = &[
             ("identity", "Identity"),
             ("agent", "AgentState"),
             ("scheduling_posture", "Posture"),
+            ("waiting_for_permit", "[WaitingForPermit]"),
             ("active_task_count", "count"),
             ("lifecycle", "Lifecycle"),
             ("model", "AgentModel"),

@@ -86,6 +86,7 @@ pub(super) const SHAPES: &[Shape] = &[
             ("boot", "count"),
             ("activity", "Activity"),
             ("limits", "{Places}"),
+            ("waiting_for_permit", "[WaitingForPermit]"),
             ("startup_surface", "StartupSurface"),
             ("runtime_surface", "RuntimeSurface"),
             ("quarantined", "[Quarantined]"),
@@ -119,7 +120,16 @@ pub(super) const SHAPES: &[Shape] = &[
             ("processing_agent_count", "count"),
         ],
     ),
-    told("Places", "Effects that run, and that wait for a place.", &[("running", "count"), ("waiting", "count")]),
+    told(
+        "Places",
+        "Effects that run and that wait for a place, the places there are, and what of them an agent and its children may hold.",
+        &[("running", "count"), ("waiting", "count"), ("max", "count"), ("share", "count")],
+    ),
+    told(
+        "WaitingForPermit",
+        "An agent that cannot go on for want of a place.",
+        &[("agent_id", "agent"), ("kind", "turn|model_call|command"), ("since", "time")],
+    ),
     told(
         "StartupSurface",
         "How the server was started.",
