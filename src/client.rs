@@ -1,5 +1,6 @@
 //! A client of the HTTP surface, for the command line.
 
+use crate::runtime::outbound::without_credentials;
 use crate::wire::problem::{Problem, UNKNOWN};
 use futures::{Stream, StreamExt};
 use reqwest::header::LINK;
@@ -155,7 +156,7 @@ fn unreadable(error: reqwest::Error) -> ClientError {
 fn unreachable(address: &Address, error: &reqwest::Error) -> ClientError {
     let address = match address {
         Address::Socket(path) => path.display().to_string(),
-        Address::Url(url) => url.clone(),
+        Address::Url(url) => without_credentials(url),
     };
     let mut reason = error.to_string();
     let mut source = std::error::Error::source(error);

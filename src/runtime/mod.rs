@@ -7,7 +7,7 @@
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
 //! - [`permit`], [`deadline`], [`feed`], [`source`], [`secret`]: places, times, followers, the clock, kept secrets
 //! - `webhook`: what webhooks are signed with; [`meter`]: what the host counts
-//! - `outbound`: clients of other servers; [`preview`]: prompts that nobody is sent
+//! - [`outbound`]: clients of other servers; [`preview`]: prompts that nobody is sent
 //! - [`skill`]: the folders of skills in an agent's home
 //! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
 //!
@@ -22,7 +22,7 @@ pub mod host;
 mod mail;
 pub mod meter;
 pub mod model;
-mod outbound;
+pub mod outbound;
 pub mod permit;
 pub mod preview;
 #[allow(

@@ -173,11 +173,14 @@ impl Remote {
         }
     }
 
-    /// Some services repeat the key in their answers. Cutting comes after taking it out: half a key would not be
+    /// Some services repeat the key in their answers, and a URL may hold a password. Cutting comes after taking it out: half a key would not be
     /// recognized.
     fn without_key(&self, mut failure: AttemptError) -> AttemptError {
         if let Some(key) = self.config.api_key.as_ref().map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
             failure.message = failure.message.replace(key, "[key]");
+        }
+        if let Some(url) = &self.config.base_url {
+            failure.message = failure.message.replace(url, &outbound::without_credentials(url));
         }
         failure.message = bounded(failure.message);
         failure
