@@ -1,19 +1,24 @@
 //! Configuration: flag over environment over file over default. `holon config …` tells which of them spoke.
 
+use super::environment::Environment;
 use super::serve::ServeArgs;
-use super::{Globals, Outcome, print};
+use super::{Globals, Outcome, print, toml_text};
 use crate::ledger::home::Paths;
 use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs, variable};
 use crate::runtime::model::remote::ProviderConfig;
+use crate::runtime::outbound::without_credentials;
+use crate::runtime::process::CommandEnvironment;
 use crate::words::id::AgentId;
+use crate::words::limit::{CONTROL_TOKEN_BYTES_MAX, CONTROL_TOKEN_BYTES_MIN};
 use clap::Subcommand;
 use etcetera::BaseStrategy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The model that needs no key.
 pub(super) const MODEL_DEFAULT: &str = "builtin/runbook";
@@ -48,10 +53,11 @@ struct File {
     providers: BTreeMap<String, ProviderSettings>,
 }
 
-/// The home, and what its file says.
+/// The home, what its file says, and what the process was started with.
 pub(super) struct Config {
     pub home: PathBuf,
     file: File,
+    environment: Arc<Environment>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +68,8 @@ pub(super) enum ConfigError {
     File { path: PathBuf, reason: String },
     #[error("--token and --token-file cannot be used together")]
     TwoTokens,
+    #[error("the control token from {named} {fault}")]
+    Token { named: String, fault: String },
     #[error("the default agent {id:?}: {reason}")]
     Agent { id: String, reason: String },
     #[error(transparent)]
@@ -74,6 +82,7 @@ impl ConfigError {
             Self::NoHome => "set HOLON_HOME, or use --home DIR",
             Self::File { .. } => "mend the file, or remove it to use the defaults",
             Self::TwoTokens => "leave one of them out",
+            Self::Token { .. } => "make one with: head -c 32 /dev/urandom | base64 > FILE, and use --token-file FILE",
             Self::Agent { .. } => "choose a plain name such as main",
             Self::Providers(_) => "mend the providers in config.toml",
         }
@@ -86,17 +95,17 @@ impl Config {
     }
 
     /// Reads the home's file, if there is one.
-    pub(super) fn load(home: Option<&Path>) -> Result<Self, ConfigError> {
+    pub(super) fn load(home: Option<&Path>, environment: &Arc<Environment>) -> Result<Self, ConfigError> {
         let home = self::home(home)?;
         let path = Paths::new(home.clone()).config();
         let fault = |reason: String| ConfigError::File { path: path.clone(), reason };
         let file = match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).map_err(|error| fault(error.to_string()))?,
+            Ok(text) => toml_text::parse(&text).map_err(fault)?,
             // Whoever needs the home says what is wrong with it.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => File::default(),
             Err(error) => return Err(fault(error.to_string())),
         };
-        Ok(Self { home, file })
+        Ok(Self { home, file, environment: environment.clone() })
     }
 
     /// The chosen model, then its fallbacks.
@@ -122,37 +131,41 @@ impl Config {
         path.canonicalize().map_err(fault)
     }
 
-    /// The control token of whoever calls, and who says it: a flag, a variable, the file. A token is heard before a file
-    /// that holds one.
+    /// The control token of whoever calls, and where it comes from: a flag, a variable, the file. A token goes before a
+    /// file that holds one. A token that is named has to be one: a secret that is not mounted yet opens nothing.
     pub(super) fn control_token(&self, globals: &Globals) -> Result<Option<(String, String)>, ConfigError> {
-        let (token, path) = (globals.token.as_deref(), globals.token_file.as_deref());
-        let token = token.filter(|token| !token.is_empty());
-        let token = token.zip(given("HOLON_CONTROL_TOKEN", token));
-        let path = path.zip(given("HOLON_TOKEN_FILE", path.map(Path::to_string_lossy).as_deref()));
-        let (text, from) = match (token, path) {
-            (Some((_, from)), Some((_, path_from))) if from == FLAG && path_from == FLAG => {
-                return Err(ConfigError::TwoTokens);
+        const VARIABLE: &str = "HOLON_CONTROL_TOKEN";
+        let path = globals.token_file.as_deref();
+        let path_from = self.environment.given("HOLON_TOKEN_FILE", path.map(Path::to_string_lossy).as_deref());
+        let is_path_by_flag = path_from.as_deref() == Some(FLAG);
+        let (text, named, from) = match (&globals.token, path.zip(path_from), self.environment.variable(VARIABLE)) {
+            (Some(_), Some(_), _) if is_path_by_flag => return Err(ConfigError::TwoTokens),
+            (Some(token), _, _) => (token.clone(), "--token".to_owned(), FLAG.to_owned()),
+            (None, Some((path, from)), variable) if is_path_by_flag || variable.is_none() => {
+                (token_in(path)?, path.display().to_string(), from)
             }
-            (token, Some((path, from))) if token.is_none() || from == FLAG => (token_in(path)?, from),
-            (Some((token, from)), _) => (token.to_owned(), from),
-            (None, _) => match &self.file.control_token {
-                Some(token) => (token.expose_secret().to_owned(), FILE.to_owned()),
+            (None, _, Some(text)) => (text.to_string_lossy().into_owned(), VARIABLE.to_owned(), VARIABLE.to_owned()),
+            (None, _, None) => match &self.file.control_token {
+                Some(token) => (token.expose_secret().to_owned(), FILE.to_owned(), FILE.to_owned()),
                 None => return Ok(None),
             },
         };
-        Ok(Some((text.trim().to_owned(), from)).filter(|(text, _)| !text.is_empty()))
+        let token = text.trim();
+        match token_fault(token) {
+            Some(fault) => Err(ConfigError::Token { named, fault }),
+            None => Ok(Some((token.to_owned(), from))),
+        }
     }
 
-    pub(super) fn command_environment(&self) -> Vec<String> {
-        self.file.command_environment.clone()
+    /// What commands see of the variables that the process was started with.
+    pub(super) fn command_environment(&self) -> CommandEnvironment {
+        let read = |name: &str| self.environment.variable(name)?.to_str().map(str::to_owned);
+        CommandEnvironment::new(&self.file.command_environment, read)
     }
 
     /// Providers from the file and the environment.
     pub(super) fn providers(&self) -> Result<Vec<ProviderConfig>, ConfigError> {
-        // A variable that is not text is none that we read.
-        let environment =
-            std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-        Ok(provider_configs(&self.file.providers, &environment.collect())?)
+        Ok(provider_configs(&self.file.providers, &self.environment.texts())?)
     }
 }
 
@@ -179,7 +192,7 @@ impl Config {
         let log_format = json!(runtime.log_format.unwrap_or_default());
         let named = runtime.log_format.map(|format| json!(format));
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| path.display().to_string());
-        let from = |variable, flag: Option<&str>, in_file| given(variable, flag).or(by_file(in_file));
+        let from = |variable, flag: Option<&str>, in_file| self.environment.given(variable, flag).or(by_file(in_file));
         let mut settings = vec![
             setting("home", &self.home, from("HOLON_HOME", path(&globals.home).as_deref(), false)),
             setting(
@@ -223,13 +236,14 @@ impl Config {
         let in_file = self.file.providers.get(&provider.name);
         let name = |what: &str| format!("providers.{}.{what}", provider.name);
         let from = |variables: &[String]| {
-            variables.iter().find(|name| environment(name).is_some()).cloned().or(by_file(in_file.is_some()))
+            let is_set = |name: &&String| self.environment.text(name).is_some();
+            variables.iter().find(is_set).cloned().or(by_file(in_file.is_some()))
         };
         let mut told = Vec::new();
         if let Some(url) = &provider.base_url {
             let variables = [variable(&provider.name, "BASE_URL"), "OLLAMA_HOST".to_owned()];
             let known = if provider.name == "ollama" { &variables[..] } else { &variables[..1] };
-            told.push(setting(&name("base_url"), url, from(known)));
+            told.push(setting(&name("base_url"), without_credentials(url), from(known)));
         }
         if provider.api_key.is_some() {
             let variables = ["API_KEY", "AUTH_TOKEN"].map(|what| variable(&provider.name, what));
@@ -241,7 +255,24 @@ impl Config {
 
 fn token_in(path: &Path) -> Result<String, ConfigError> {
     let fault = |error: std::io::Error| ConfigError::File { path: path.into(), reason: error.to_string() };
-    std::fs::read_to_string(path).map_err(fault)
+    let file = std::fs::File::open(path).map_err(fault)?;
+    // One byte more shows that it is no token.
+    std::io::read_to_string(file.take(CONTROL_TOKEN_BYTES_MAX as u64 + 1)).map_err(fault)
+}
+
+/// Why a text is no control token; none when it is one.
+fn token_fault(token: &str) -> Option<String> {
+    let bytes = token.len();
+    match bytes {
+        0 => Some("is empty".into()),
+        _ if bytes < CONTROL_TOKEN_BYTES_MIN => {
+            Some(format!("has {bytes} bytes, and {CONTROL_TOKEN_BYTES_MIN} are the least"))
+        }
+        _ if bytes > CONTROL_TOKEN_BYTES_MAX => Some(format!("has more than {CONTROL_TOKEN_BYTES_MAX} bytes")),
+        // A header could not carry it, so that no request would be let in.
+        _ if token.chars().any(char::is_control) => Some("has more than one line, or control characters".into()),
+        _ => None,
+    }
 }
 
 fn setting(name: &str, value: impl serde::Serialize, from: Option<String>) -> Value {
@@ -252,23 +283,21 @@ fn is_set(is_set: bool) -> &'static str {
     if is_set { "set" } else { "not set" }
 }
 
-/// Whether a value that clap has came by the variable or by the flag.
-fn given(variable: &str, value: Option<&str>) -> Option<String> {
-    let value = value?;
-    Some(if environment(variable).as_deref() == Some(value) { variable.to_owned() } else { FLAG.to_owned() })
-}
+impl Environment {
+    /// Whether a value that a flag has came by its variable or by the flag itself.
+    pub(super) fn given(&self, variable: &str, value: Option<&str>) -> Option<String> {
+        let value = value?;
+        Some(if self.text(variable) == Some(value) { variable.to_owned() } else { FLAG.to_owned() })
+    }
 
-/// Whether a value was asked for by the flag, and not by the variable.
-pub(super) fn is_by_flag(variable: &str, value: Option<&str>) -> bool {
-    given(variable, value).is_some_and(|from| from == FLAG)
+    /// Whether a value was asked for by the flag, and not by the variable.
+    pub(super) fn is_by_flag(&self, variable: &str, value: Option<&str>) -> bool {
+        self.given(variable, value).is_some_and(|from| from == FLAG)
+    }
 }
 
 fn by_file(is_there: bool) -> Option<String> {
     is_there.then(|| FILE.to_owned())
-}
-
-fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The home that is named, else the one of whoever runs this.

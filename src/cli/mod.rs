@@ -7,6 +7,7 @@ mod agent;
 mod binding;
 mod config;
 mod doctor;
+mod environment;
 mod events;
 mod guide;
 mod ledger;
@@ -16,6 +17,7 @@ mod run;
 mod serve;
 mod skills;
 mod task;
+mod toml_text;
 mod transcript;
 mod waiting;
 mod webhook;
@@ -27,8 +29,10 @@ use crate::ledger::StoreError;
 use crate::ledger::home::HomeError;
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError};
+use environment::Environment;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// A headless, event-sourced runtime for long-lived agents.
 #[derive(Parser)]
@@ -51,10 +55,10 @@ struct Globals {
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_HOME", value_name = "DIR")]
     home: Option<PathBuf>,
     /// A server to talk to, instead of the one in the home: http://HOST:PORT
-    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_SERVER", value_name = "URL", value_parser = server)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_SERVER", hide_env_values = true, value_name = "URL")]
     server: Option<String>,
-    /// The control token of the server.
-    #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_CONTROL_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    /// The control token of the server. Others see it in the list of processes: use --token-file, or HOLON_CONTROL_TOKEN.
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "TOKEN")]
     token: Option<String>,
     /// A file that holds the control token. Not together with --token; before HOLON_CONTROL_TOKEN.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "HOLON_TOKEN_FILE", value_name = "FILE")]
@@ -62,6 +66,9 @@ struct Globals {
     /// Print JSON.
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     json: bool,
+    /// What the process was started with.
+    #[arg(skip)]
+    environment: Arc<Environment>,
 }
 
 #[derive(Subcommand)]
@@ -155,14 +162,6 @@ enum Failure {
     RunFailed,
 }
 
-fn server(text: &str) -> Result<String, String> {
-    match reqwest::Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text.to_owned()),
-        Ok(_) => Err("a server is named by http://HOST:PORT".into()),
-        Err(error) => Err(format!("{error}; a server is named by http://HOST:PORT")),
-    }
-}
-
 type Outcome = Result<(), Failure>;
 
 const REFUSED: u8 = 1;
@@ -202,14 +201,14 @@ impl Failure {
 
 impl Globals {
     fn config(&self) -> Result<Config, Failure> {
-        Ok(Config::load(self.home.as_deref())?)
+        Ok(Config::load(self.home.as_deref(), &self.environment)?)
     }
 
     /// The named server, else the one in the home.
     fn client(&self) -> Result<Client, Failure> {
         let config = self.config()?;
         let address = match &self.server {
-            Some(url) => Address::Url(url.clone()),
+            Some(url) => Address::Url(server(url)?),
             None => Address::Socket(config.paths().socket()),
         };
         Ok(Client::new(address, self.control_token(&config)?)?)
@@ -220,9 +219,48 @@ impl Globals {
     }
 }
 
+/// A server's URL. It may hold a password, so it is not repeated when it is none.
+fn server(url: &str) -> Result<String, Failure> {
+    match reqwest::Url::parse(url) {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => Ok(url.to_owned()),
+        Ok(_) | Err(_) => Err(Failure::Usage("--server is not a URL such as http://HOST:PORT".into())),
+    }
+}
+
+impl Cli {
+    /// Whether this process will run agents, unless a server of the home answers in its place.
+    fn runs_agents(&self) -> bool {
+        let asks_elsewhere = self.globals.server.is_some();
+        matches!(self.verb, Verb::Serve(_)) || (matches!(self.verb, Verb::Run(_)) && !asks_elsewhere)
+    }
+}
+
+/// Reads the arguments. A process that will run agents goes on as one whose secrets nobody else can read.
+fn prepare() -> Result<Cli, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::refused(format!("the secrets cannot be kept from other processes: {error}"), "check the machine")
+    };
+    let environment = Environment::take().map_err(failed)?;
+    let mut cli = Cli::parse_from(environment.arguments());
+    if !environment.is_sealed() {
+        if cli.globals.token.is_some() {
+            print::warning("--token shows the token in the list of processes and in the shell's history");
+            print::hint("use --token-file FILE");
+        }
+        if cli.runs_agents() {
+            return Err(failed(environment.start_again()));
+        }
+    }
+    cli.globals.environment = Arc::new(environment);
+    Ok(cli)
+}
+
 /// Parses the arguments and does what they ask.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match prepare() {
+        Ok(cli) => cli,
+        Err(failure) => return print::failure(&failure),
+    };
     if let Verb::Supervise { folder, descriptors } = &cli.verb {
         return crate::runtime::process::supervise(folder, *descriptors);
     }

@@ -15,6 +15,7 @@ const NAME_CHARS: usize = 24;
 const BOLD: &str = "1";
 const RED: &str = "1;31";
 const CYAN: &str = "1;36";
+const YELLOW: &str = "1;33";
 
 /// Data, for programs and people: one line, or a JSON document.
 pub(super) fn data(text: &str) {
@@ -54,6 +55,11 @@ pub(super) fn failure(failure: &Failure) -> ExitCode {
         hint(&text);
     }
     ExitCode::from(failure.code())
+}
+
+/// Says what is not as it should be, and goes on.
+pub(super) fn warning(text: &str) {
+    note(&format!("{} {text}", styled("warning:", YELLOW, takes_colour(&stderr()))));
 }
 
 /// What to do.

@@ -1,7 +1,6 @@
 //! `holon run`: one prompt, one answer, one exit code.
 
 use super::agent::named;
-use super::config::is_by_flag;
 use super::serve::{self, RuntimeArgs};
 use super::{Failure, Globals, Outcome, print};
 use crate::client::{Address, Client, StreamedEvent};
@@ -35,7 +34,7 @@ pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
     let config = globals.config()?;
     let socket = config.paths().socket();
     if globals.server.is_some() || Client::answers(&socket).await {
-        if is_by_flag("HOLON_MODEL", args.runtime.model.as_deref()) {
+        if globals.environment.is_by_flag("HOLON_MODEL", args.runtime.model.as_deref()) {
             let hint = "start the server with it, or use another --home";
             return Err(Failure::refused("--model is not for a server that runs", hint));
         }

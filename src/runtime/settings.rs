@@ -1,6 +1,7 @@
 //! What a host is told when it starts.
 
 use crate::events::turn::TurnPolicy;
+use crate::runtime::process::CommandEnvironment;
 use crate::words::id::AgentId;
 use crate::words::limit;
 use std::path::PathBuf;
@@ -20,8 +21,7 @@ pub struct Settings {
     pub retry_ms_first: u64,
     /// How long an agent with nothing to do stays loaded.
     pub linger_ms: u64,
-    /// Names of environment variables that commands may see beside the usual ones.
-    pub command_environment: Vec<String>,
+    pub command_environment: CommandEnvironment,
     /// What capability URLs begin with, such as `http://127.0.0.1:7878`.
     pub callback_base_url: String,
 }
@@ -38,7 +38,7 @@ impl Settings {
             rounds_per_turn_max: limit::ROUNDS_PER_TURN_MAX,
             retry_ms_first: limit::RETRY_MS_FIRST,
             linger_ms: limit::LINGER_MS,
-            command_environment: Vec::new(),
+            command_environment: CommandEnvironment::default(),
             callback_base_url: String::new(),
         }
     }

@@ -69,6 +69,11 @@ pub const REQUEST_KEY_BYTES_MAX: usize = 255;
 pub const ROUNDS_PER_TURN_MAX: u32 = 200;
 /// Wall time of one turn (semantics 3): a day.
 pub const TURN_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// The shortest control token: 16 random bytes cannot be guessed however fast a peer asks, and shorter words can.
+pub const CONTROL_TOKEN_BYTES_MIN: usize = 16;
+/// The longest: it comes in a header of each request.
+pub const CONTROL_TOKEN_BYTES_MAX: usize = 1_024;
+
 /// Output tokens asked for in one model round.
 pub const OUTPUT_TOKENS_PER_ROUND_MAX: u32 = 8_192;
 /// Tokens, input and output together, that one turn may use.

@@ -144,7 +144,7 @@ async fn a_token_is_shown_once_and_kept_nowhere() {
 
 #[tokio::test]
 async fn a_webhook_is_anybodys_and_needs_no_token() {
-    let home = Home::new().environment("HOLON_CONTROL_TOKEN", "secret");
+    let home = Home::new().environment("HOLON_CONTROL_TOKEN", "the-operators-secret");
     let daemon = home.serve();
     let ask = Ask::new(&daemon);
     ask.get("/agents/main/status").await.refused(401, "unauthorized");
@@ -171,7 +171,7 @@ async fn a_webhook_is_anybodys_and_needs_no_token() {
     ask.post("/webhooks/generic/nobody", "{}").await.refused(404, "agent_not_found");
     ask.post("/webhooks/generic/a%2Fb", "{}").await.refused(400, "invalid_agent_id");
 
-    let operator = ask.with_token("secret");
+    let operator = ask.with_token("the-operators-secret");
     let made = operator.post(TRIGGERS, json!({"label": "ci"})).await.ok();
     let capability = made["trigger_url"].as_str().unwrap().strip_prefix(&ask.base).unwrap().to_owned();
     call(&ask, &capability, "text/plain", b"hello").await.ok();

@@ -294,56 +294,63 @@ fn without_a_server_every_verb_says_how_to_reach_one() {
     // Nobody listens on a port that was just free.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     say(&home, &["--server", &format!("http://{free}"), "status"]).refused(3, &["cannot reach", &free.to_string()]);
-    say(&home, &["--server", "no url", "status"]).refused(2, &["no url"]);
+    say(&home, &["--server", "no url", "status"]).refused(2, &["--server is not a URL"]);
     std::fs::create_dir_all(home.path()).unwrap();
     std::os::unix::net::UnixListener::bind(home.path().join("holon.sock")).unwrap();
     say(&home, &["status"]).refused(3, &["holon serve"]);
 }
 
+const RIGHT: &str = "the-right-control-token";
+const WRONG: &str = "the-wrong-control-token";
+
 #[test]
 fn a_wrong_token_is_a_refusal_that_says_what_to_do() {
-    let home = Home::new().environment("HOLON_CONTROL_TOKEN", "right");
+    let home = Home::new().environment("HOLON_CONTROL_TOKEN", RIGHT);
     let daemon = home.serve();
     let elsewhere = Home::new();
+    let file = |token: &str| {
+        let path = elsewhere.workspace().join(token);
+        std::fs::write(&path, format!("{token}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (right, wrong) = (file(RIGHT), file(WRONG));
     let verbs: [&[&str]; 3] = [&["status"], &["prompt", "x"], &["events", "--follow"]];
     for arguments in verbs {
         let with = |token: &[&str]| say(&elsewhere, &[&["--server", daemon.url.as_str()], token, arguments].concat());
         // The default agent is no secret; what it does is.
         with(&[]).refused(1, &["token is missing or wrong", "HOLON_CONTROL_TOKEN"]);
-        with(&["--token", "wrong"]).refused(1, &["token is missing or wrong", "--token-file"]);
+        with(&["--token-file", &wrong]).refused(1, &["token is missing or wrong", "--token-file"]);
         if arguments.len() < 2 || arguments[0] == "prompt" {
-            assert_eq!(with(&["--token", "right"]).code, Some(0));
+            assert_eq!(with(&["--token-file", &right]).code, Some(0));
+            assert_eq!(with(&["--token", RIGHT]).code, Some(0));
         }
     }
-    let file = elsewhere.workspace().join("token");
-    std::fs::write(&file, "right\n").unwrap();
-    let said = say(&elsewhere, &["--server", &daemon.url, "--token-file", file.to_str().unwrap(), "status"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
     say(&elsewhere, &["--server", &daemon.url, "--token-file", "/no/such/file", "status"])
         .refused(2, &["/no/such/file"]);
 }
 
 #[test]
 fn a_token_comes_by_flag_else_environment_and_by_one_flag_only() {
-    let right = Home::new().environment("HOLON_CONTROL_TOKEN", "right");
+    let right = Home::new().environment("HOLON_CONTROL_TOKEN", RIGHT);
     let daemon = right.serve();
     let file = |home: &Home, token: &str| {
         let path = home.workspace().join(token);
         std::fs::write(&path, token).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let wrong = Home::new().environment("HOLON_CONTROL_TOKEN", "wrong");
+    let wrong = Home::new().environment("HOLON_CONTROL_TOKEN", WRONG);
     let wrong_file = Home::new();
-    let named = file(&wrong_file, "wrong");
+    let named = file(&wrong_file, WRONG);
     let wrong_file = wrong_file.environment("HOLON_TOKEN_FILE", &named);
     let ask = |home: &Home, flags: &[&str]| say(home, &[&["--server", &daemon.url, "status"], flags].concat());
-    let path = file(&right, "right");
+    let path = file(&right, RIGHT);
     for home in [&wrong, &wrong_file] {
         ask(home, &[]).refused(1, &["token is missing or wrong"]);
-        for flags in [["--token-file", &path], ["--token", "right"]] {
+        for flags in [["--token-file", &path], ["--token", RIGHT]] {
             assert_eq!(ask(home, &flags).code, Some(0), "{flags:?}");
         }
-        ask(home, &["--token", "right", "--token-file", &path]).refused(2, &["--token and --token-file"]);
+        let both = ask(home, &["--token", RIGHT, "--token-file", &path]);
+        assert!(both.code == Some(2) && both.err.contains("--token and --token-file"), "{both:?}");
     }
     let both = right.environment("HOLON_TOKEN_FILE", &named);
     assert_eq!(ask(&both, &[]).code, Some(0), "a variable that holds the token is heard first");

@@ -222,13 +222,13 @@ fn every_verb_says_when_the_server_is_not_there() {
 
 #[test]
 fn every_verb_says_when_the_token_is_wrong() {
-    let elsewhere = Home::new();
+    let elsewhere = Home::new().environment("HOLON_CONTROL_TOKEN", "the-wrong-control-token");
     let lines: Vec<&str> = asking().chain(["ledger verify", "run x"]).collect();
     // More failures than these are not listened to.
     for lines in lines.chunks(8) {
-        let daemon = Home::new().environment("HOLON_CONTROL_TOKEN", "right").serve();
+        let daemon = Home::new().environment("HOLON_CONTROL_TOKEN", "the-right-control-token").serve();
         for line in lines {
-            let arguments = [&words(line)[..], &["--server", &daemon.url, "--token", "wrong"]].concat();
+            let arguments = [&words(line)[..], &["--server", &daemon.url]].concat();
             say(&elsewhere, &arguments).refused(1, &["token is missing or wrong", "--token-file"]);
         }
     }

@@ -38,13 +38,15 @@ fn a_setting_comes_by_flag_else_environment_else_file_else_default() {
 #[test]
 fn secrets_are_told_of_and_not_told() {
     let home = Home::new()
-        .configured("control_token = \"geheim-1\"\n[providers.local]\napi_key = \"geheim-2\"\n")
+        .configured("control_token = \"geheim-1-geheim-1\"\n[providers.local]\napi_key = \"geheim-2\"\n")
         .environment("ANTHROPIC_API_KEY", "geheim-3");
     let set = |from: &str| (json!("set"), from.to_owned());
     assert_eq!(setting(&home, &[], "control_token"), set("config.toml"));
     assert_eq!(setting(&home, &[], "providers.local.api_key"), set("config.toml"));
     assert_eq!(setting(&home, &[], "providers.anthropic.api_key"), set("ANTHROPIC_API_KEY"));
-    assert_eq!(setting(&home, &["--token", "geheim-4"], "control_token"), set("flag"));
+    let file = home.path().join("token");
+    fs::write(&file, "geheim-4-geheim-4").unwrap();
+    assert_eq!(setting(&home, &["--token-file", file.to_str().unwrap()], "control_token"), set("flag"));
     for arguments in [&["config", "show"][..], &["config", "show", "--json"], &["doctor"], &["doctor", "--json"]] {
         let said = say(&home, arguments);
         assert!(!said.out.contains("geheim") && !said.err.contains("geheim"), "{said:?}");

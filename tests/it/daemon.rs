@@ -64,6 +64,11 @@ impl Home {
         self
     }
 
+    /// Whether its daemons and verbs run as root.
+    pub fn is_of_root(&self) -> bool {
+        other_user::is_root() && !self.is_of_other_user
+    }
+
     /// An argument of `holon serve`.
     pub fn argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.into());

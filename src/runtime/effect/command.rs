@@ -9,7 +9,7 @@ use crate::fold::task::Task;
 use crate::runtime::effect::workspace::{Place, home};
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
-use crate::runtime::process::{Ended, Excerpt, Found, LaunchError, Running, Spec, command_environment, of_the_daemon};
+use crate::runtime::process::{Ended, Excerpt, Found, LaunchError, Running, Spec};
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
 use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
@@ -102,14 +102,13 @@ impl CommandRun {
 
     fn launch(&self, shared: &Arc<Shared>) -> Result<Running, Exit> {
         let workdir = self.place.folder(self.spec.workdir.as_deref()).map_err(|reason| not_started(&reason))?;
-        let configured = &shared.settings.command_environment;
         let spec = Spec {
             attempt: self.attempt,
             cmd: self.spec.cmd.clone(),
             shell: self.spec.shell.clone(),
             login: self.spec.login,
             workdir,
-            environment: command_environment(&self.agent, &home(shared, &self.agent), configured, of_the_daemon),
+            environment: shared.settings.command_environment.of_agent(&self.agent, &home(shared, &self.agent)),
             accepts_input: self.spec.accepts_input,
             output_bytes_max: COMMAND_OUTPUT_BYTES_MAX,
             grace_ms: STOP_GRACE_MS,

@@ -40,7 +40,7 @@ pub struct Spec {
     pub login: bool,
     /// Absolute.
     pub workdir: PathBuf,
-    /// The whole environment of the command; see [`super::command_environment`].
+    /// The whole environment of the command; see [`super::CommandEnvironment`].
     pub environment: BTreeMap<String, String>,
     pub accepts_input: bool,
     /// Most output kept, its head and its tail together.

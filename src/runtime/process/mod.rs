@@ -11,15 +11,17 @@ mod excerpt;
 mod folder;
 mod input;
 mod leftover;
+mod memory;
 mod output;
 mod proc;
 mod running;
 mod supervise;
 mod watch;
 
-pub use environment::{AGENT_ID_VARIABLE, command_environment, of_the_daemon};
+pub use environment::{AGENT_ID_VARIABLE, CommandEnvironment};
 pub use excerpt::{Excerpt, unfinished};
 pub use folder::{FolderError, Spec};
+pub use memory::keep_memory_private;
 pub use running::Running;
 pub use supervise::supervise;
 

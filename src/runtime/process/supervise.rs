@@ -4,6 +4,7 @@
 
 use super::folder::{End, ExitRecord, Folder, FolderError, Spec};
 use super::input::Feeder;
+use super::memory::keep_memory_private;
 use super::output::{Extent, Writer};
 use super::watch::{Running, Watch};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
@@ -77,6 +78,7 @@ fn limit_descriptors(soft: Option<u64>) -> Result<(), SuperviseError> {
 }
 
 fn run(path: &Path) -> Result<(), SuperviseError> {
+    keep_memory_private().map_err(SuperviseError::system("keeping its memory private"))?;
     let signals = take_signals().map_err(SuperviseError::system("taking the signals"))?;
     stand_alone().map_err(SuperviseError::system("becoming the reaper of all descendants"))?;
     let folder = Folder::new(path.to_owned());

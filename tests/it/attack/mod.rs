@@ -4,3 +4,4 @@ mod errand;
 mod flood;
 mod hog;
 mod key;
+mod secret;
