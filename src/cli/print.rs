@@ -3,6 +3,7 @@
 use super::{Failure, Outcome};
 use rustix::termios::tcgetwinsize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::process::ExitCode;
 
@@ -19,11 +20,12 @@ const YELLOW: &str = "1;33";
 
 /// Data, for programs and people: one line, or a JSON document.
 pub(super) fn data(text: &str) {
-    if stdout().is_terminal() {
-        write(&mut stdout().lock(), &harmless(text));
-    } else {
-        write(&mut stdout().lock(), text);
-    }
+    write(&mut stdout().lock(), &shown(text, stdout().is_terminal()));
+}
+
+/// A text as it is given to a reader: a terminal is not given commands, and a program gets every byte.
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal { harmless(text).into() } else { text.into() }
 }
 
 /// A text that does nothing to a terminal: what agents and the outside said may hold its commands.
@@ -43,13 +45,19 @@ pub(super) fn json_line(value: &Value) {
 
 /// What a person may want to know beside the data.
 pub(super) fn note(text: &str) {
-    write(&mut stderr().lock(), text);
+    write(&mut stderr().lock(), &shown(text, stderr().is_terminal()));
+}
+
+/// A note with what it is before it: `error:`, `hint:`.
+fn headed(heading: &str, style: &str, text: &str) {
+    let heading = styled(heading, style, takes_colour(&stderr()));
+    write(&mut stderr().lock(), &format!("{heading} {}", shown(text, stderr().is_terminal())));
 }
 
 /// Says what failed and what to do, and gives the exit code.
 pub(super) fn failure(failure: &Failure) -> ExitCode {
     if !matches!(failure, Failure::RunFailed) {
-        note(&format!("{} {failure}", styled("error:", RED, takes_colour(&stderr()))));
+        headed("error:", RED, &failure.to_string());
     }
     if let Some(text) = failure.hint() {
         hint(&text);
@@ -59,12 +67,12 @@ pub(super) fn failure(failure: &Failure) -> ExitCode {
 
 /// Says what is not as it should be, and goes on.
 pub(super) fn warning(text: &str) {
-    note(&format!("{} {text}", styled("warning:", YELLOW, takes_colour(&stderr()))));
+    headed("warning:", YELLOW, text);
 }
 
 /// What to do.
 pub(super) fn hint(text: &str) {
-    note(&format!("{} {text}", styled("hint:", CYAN, takes_colour(&stderr()))));
+    headed("hint:", CYAN, text);
 }
 
 /// Whether colours may go there: to a terminal that knows them, unless somebody asked for none.
@@ -236,6 +244,8 @@ mod tests {
 
     #[test]
     fn a_terminal_is_not_told_what_to_do() {
+        assert_eq!(shown("Exec\x1b]0;pwned\x07", true), "Exec\u{fffd}]0;pwned\u{fffd}");
+        assert_eq!(shown("Exec\x1b]0;pwned\x07", false), "Exec\x1b]0;pwned\x07", "a program gets every byte");
         assert_eq!(harmless("a\tb\nc\r\x1b[2J\u{9b}d"), "a\tb\nc\u{fffd}\u{fffd}[2J\u{fffd}d");
     }
 

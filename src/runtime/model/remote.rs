@@ -15,6 +15,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatFrameSink, ChatStreamEvent, FrameCtx, RawFrameRef, StreamEnd, ToolCall};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, Headers, ModelIden, ServiceTarget};
+use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -124,9 +125,12 @@ impl ProviderConfig {
 
 impl Remote {
     /// # Errors
-    /// When the HTTP client cannot be built.
+    /// When the base URL is none, or the HTTP client cannot be built.
     pub fn new(config: ProviderConfig) -> Result<Self, ClientError> {
         let fault = |reason: String| ClientError { provider: config.name.clone(), reason };
+        if let Some(reason) = config.base_url.as_deref().and_then(url_fault) {
+            return Err(fault(reason.to_owned()));
+        }
         let timeout = Duration::from_millis(config.timeout_ms);
         let http = outbound::client(&config.url("")).connect_timeout(timeout).build();
         let http = http.map_err(|error| fault(error.to_string()))?;
@@ -184,6 +188,20 @@ impl Remote {
         }
         failure.message = bounded(failure.message);
         failure
+    }
+}
+
+/// Why a text is no base URL; none when it is one. The text may hold a key, so it is not repeated.
+fn url_fault(base_url: &str) -> Option<&'static str> {
+    match Url::parse(base_url) {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Some("its base_url begins with neither http:// nor https://")
+        }
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => {
+            Some("its base_url has a query, which is no part of it")
+        }
+        Ok(_) => None,
+        Err(_) => Some("its base_url is not a URL"),
     }
 }
 

@@ -162,6 +162,7 @@ async fn a_password_in_a_url_is_shown_nowhere() {
         .environment("OPENAI_API_KEY", "key")
         .environment("OPENAI_BASE_URL", "http://someone:geheim@127.0.0.1:1/v1")
         .environment("OLLAMA_HOST", "http://127.0.0.1:2/?key=geheim")
+        .environment("HOLON_LOG", "trace")
         .environment("HOLON_SERVER", "http://someone:geheim@127.0.0.1:1");
     let shown = say(&home, &["config", "show"]);
     assert!(
@@ -180,4 +181,13 @@ async fn a_password_in_a_url_is_shown_nowhere() {
     assert!(daemon.answer("main", &message).await["text"].to_string().contains("127.0.0.1"));
     let events = serde_json::to_string(&daemon.events("main").await).unwrap();
     assert!(!events.contains("geheim") && !home.log().contains("geheim"), "{events}");
+    for url in ["http://127.0.0.1:1/v1?key=geheim", "someone:geheim@127.0.0.1:1", "http://someone:geheim@[v1"] {
+        let home = Home::new().environment("HOLON_MODEL", "openai/model").environment("OPENAI_BASE_URL", url);
+        let home = home.environment("HOLON_LOG", "trace");
+        for verb in [&["doctor"][..], &["config", "show"], &["run", "hello"]] {
+            let said = say(&home, verb);
+            assert!(!said.out.contains("geheim") && !said.err.contains("geheim"), "{verb:?} {url}: {said:?}");
+        }
+        assert!(say(&home, &["doctor"]).out.contains("its base_url "), "{url}");
+    }
 }
