@@ -53,6 +53,7 @@
 //! | workspace | where the agent works, what guides it, and its skills |
 //! | operator | what people are told, and the transports that carry it |
 //! | memory | notes, and episodes of past turns |
+//! | home | what concerns no agent: boots, settings and tokens, in the home's own ledger |
 
 pub mod words;
 

@@ -2,7 +2,7 @@
 
 use super::model::{ModelArgs, model};
 use super::webhook::{SecretArgs, secret};
-use super::{Failure, Globals, Outcome, print};
+use super::{Failure, Globals, Outcome, actor, print};
 use crate::client::Client;
 use crate::words::id::AgentId;
 use crate::words::limit::PAGE_DEFAULT;
@@ -199,6 +199,7 @@ async fn told(globals: &Globals, client: &Client, id: &str) -> Outcome {
     let posture = &summary["scheduling_posture"];
     let evidence: Vec<String> =
         posture["evidence"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(print::text).collect();
+    let by = |what: &str| actor::of_change(&summary["controlled_by"][what]).unwrap_or_default();
     let rows = [
         ("agent", id.to_owned()),
         ("posture", format!("{} ({})", print::text(&posture["posture"]), print::text(&posture["reason"]))),
@@ -209,6 +210,10 @@ async fn told(globals: &Globals, client: &Client, id: &str) -> Outcome {
         ("tasks open", print::text(&summary["active_task_count"])),
         ("model", print::text(&summary["model"]["effective_model"])),
         ("events", print::text(&summary["recent_event_count"])),
+        ("last prompt by", by("prompt")),
+        ("lifecycle set by", by("lifecycle")),
+        ("model chosen by", by("model")),
+        ("last abort by", by("abort")),
     ];
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         print::data(&format!("{name:<18}{value}"));

@@ -1,7 +1,7 @@
 //! Configuration: flag over environment over file over default. `holon config …` tells which of them spoke.
 
 use super::environment::Environment;
-use super::serve::ServeArgs;
+use super::serve::{RuntimeArgs, ServeArgs};
 use super::{Globals, Outcome, print, toml_text};
 use crate::ledger::home::Paths;
 use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs, variable};
@@ -172,7 +172,7 @@ impl Config {
 pub(super) fn dispatch(globals: &Globals, verb: &ConfigVerb) -> Outcome {
     match verb {
         ConfigVerb::Show(args) => {
-            let settings = globals.config()?.settings(globals, args)?;
+            let settings = globals.config()?.settings(globals, args.listen.as_deref(), &args.runtime)?;
             let row = |setting: &Value| ["name", "value", "from"].map(|name| print::text(&setting[name])).to_vec();
             print::list(globals.json, settings, &["SETTING", "VALUE", "FROM"], row)
         }
@@ -186,8 +186,13 @@ pub(super) fn dispatch(globals: &Globals, verb: &ConfigVerb) -> Outcome {
 
 impl Config {
     /// Secrets are told of, and not told.
-    fn settings(&self, globals: &Globals, args: &ServeArgs) -> Result<Vec<Value>, ConfigError> {
-        let (file, runtime) = (&self.file, &args.runtime);
+    pub(super) fn settings(
+        &self,
+        globals: &Globals,
+        listen: Option<&str>,
+        runtime: &RuntimeArgs,
+    ) -> Result<Vec<Value>, ConfigError> {
+        let file = &self.file;
         let models = self.models(runtime.model.as_deref());
         let log_format = json!(runtime.log_format.unwrap_or_default());
         let named = runtime.log_format.map(|format| json!(format));
@@ -195,11 +200,7 @@ impl Config {
         let from = |variable, flag: Option<&str>, in_file| self.environment.given(variable, flag).or(by_file(in_file));
         let mut settings = vec![
             setting("home", &self.home, from("HOLON_HOME", path(&globals.home).as_deref(), false)),
-            setting(
-                "listen",
-                self.listen(args.listen.as_deref()),
-                from("HOLON_HTTP_ADDR", args.listen.as_deref(), file.listen.is_some()),
-            ),
+            setting("listen", self.listen(listen), from("HOLON_HTTP_ADDR", listen, file.listen.is_some())),
             setting(
                 "default_agent",
                 self.default_agent(runtime.default_agent.as_deref())?,

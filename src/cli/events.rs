@@ -1,11 +1,12 @@
 //! `holon events`: the record of an agent, as far back as it goes, and on as it grows.
 
 use super::agent::named;
-use super::{Failure, Globals, Outcome, print};
+use super::{Failure, Globals, Outcome, actor, print};
 use crate::words::id::AgentId;
 use clap::Args;
 use futures::StreamExt;
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// Events shown when nothing says how many.
 const LIMIT_DEFAULT: u64 = 128;
@@ -17,6 +18,10 @@ pub(super) struct EventsArgs {
     /// The agent; the default agent when not given.
     #[arg(long, value_name = "ID", value_parser = AgentId::parse)]
     agent: Option<AgentId>,
+    /// The events of the home itself: boots, shutdowns, settings, tokens. With a folder it is the folder of the ledgers,
+    /// as everywhere.
+    #[arg(id = "home", long, num_args = 0..=1, default_missing_value = "", value_name = "DIR", value_parser = folder)]
+    home: Option<PathBuf>,
     /// Go on printing as events are recorded.
     #[arg(long, short)]
     follow: bool,
@@ -32,15 +37,22 @@ pub(super) struct EventsArgs {
 }
 
 pub(super) async fn events(globals: &Globals, args: &EventsArgs) -> Outcome {
+    if args.is_of_home() && args.agent.is_some() {
+        return Err(Failure::Usage("--home and --agent cannot be used together".into()));
+    }
     let client = globals.client()?;
-    let id = named(&client, args.agent.as_ref()).await?;
-    let ledger = client.get(&format!("/agents/{id}/ledger")).await?;
+    let of = if args.is_of_home() {
+        "/home".to_owned()
+    } else {
+        format!("/agents/{}", named(&client, args.agent.as_ref()).await?)
+    };
+    let ledger = client.get(&format!("{of}/ledger")).await?;
     let head = ledger["event_seq"].as_u64().unwrap_or(0);
     let (after, limit) = span(args, head);
     if limit == Some(0) {
         return Ok(());
     }
-    let mut path = format!("/agents/{id}/events/stream?projection={}&after_seq={after}", args.projection);
+    let mut path = format!("{of}/events/stream?projection={}&after_seq={after}", args.projection);
     path.extend(limit.map(|limit| format!("&limit={limit}")));
     let mut stream = client.stream(&path).await?;
     let mut seen = after;
@@ -56,6 +68,17 @@ pub(super) async fn events(globals: &Globals, args: &EventsArgs) -> Outcome {
             &format!("go on with --after {seen} when it runs again"),
         )),
     }
+}
+
+impl EventsArgs {
+    fn is_of_home(&self) -> bool {
+        self.home.as_ref().is_some_and(|home| home.as_os_str().is_empty())
+    }
+}
+
+/// A folder, or the empty text that stands for none.
+fn folder(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+    Ok(PathBuf::from(text))
 }
 
 /// After which event to begin, and how many to show; without an end when the ledger is followed.
@@ -76,5 +99,6 @@ fn show(globals: &Globals, event: &Value) {
     }
     let (seq, time, kind) = (print::text(&event["event_seq"]), print::text(&event["ts"]), print::text(&event["type"]));
     let payload = print::cut(&event["payload"].to_string(), PAYLOAD_CHARS_MAX);
-    print::line(&format!("{seq:>6}  {time}  {kind:<22} {payload}"));
+    let by = actor::in_words(&event["provenance"]["actor"]).map(|actor| format!("[{actor}] ")).unwrap_or_default();
+    print::line(&format!("{seq:>6}  {time}  {kind:<22} {by}{payload}"));
 }

@@ -97,7 +97,13 @@ async fn listed(client: &Client) -> Result<Vec<String>, Failure> {
 
 async fn verified(source: &Source, only: Option<&AgentId>) -> Result<Value, Failure> {
     let (agents, notes) = match source {
-        Source::Server(client) => (asked(client, only, "ledger/verify").await?, Vec::new()),
+        Source::Server(client) => {
+            let mut agents = asked(client, only, "ledger/verify").await?;
+            if only.is_none() {
+                agents.insert(0, client.get("/home/ledger/verify").await?);
+            }
+            (agents, Vec::new())
+        }
         Source::Home { store, paths } => verified_here(store, paths, only)?,
     };
     let whole = agents.iter().all(|agent| agent["damage"].is_null());

@@ -3,6 +3,7 @@
 //! One file a verb, or a family of them. A verb talks to a server through [`crate::client`], as anybody could;
 //! `serve` and `run` start the runtime.
 
+mod actor;
 mod agent;
 mod binding;
 mod config;
@@ -17,6 +18,7 @@ mod run;
 mod serve;
 mod skills;
 mod task;
+mod token;
 mod toml_text;
 mod transcript;
 mod waiting;
@@ -122,6 +124,9 @@ enum Verb {
     /// What an agent would do: prompt.
     #[command(subcommand)]
     Debug(model::DebugVerb),
+    /// Named tokens, each with what it may be used for: create, list, revoke.
+    #[command(subcommand)]
+    Token(token::TokenVerb),
     /// The configuration: show, path.
     #[command(subcommand)]
     Config(config::ConfigVerb),
@@ -214,6 +219,13 @@ impl Globals {
         Ok(Client::new(address, self.control_token(&config)?)?)
     }
 
+    /// `events --home` asks for the home's own events, and names no folder by that.
+    fn forget_nameless_home(&mut self, environment: &Environment) {
+        if self.home.as_ref().is_some_and(|home| home.as_os_str().is_empty()) {
+            self.home = environment.variable("HOLON_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        }
+    }
+
     fn control_token(&self, config: &Config) -> Result<Option<String>, Failure> {
         Ok(config.control_token(self)?.map(|(token, _)| token))
     }
@@ -242,6 +254,7 @@ fn prepare() -> Result<Cli, Failure> {
     };
     let environment = Environment::take().map_err(failed)?;
     let mut cli = Cli::parse_from(environment.arguments());
+    cli.globals.forget_nameless_home(&environment);
     if !environment.is_sealed() {
         if cli.globals.token.is_some() {
             print::warning("--token shows the token in the list of processes and in the shell's history");
@@ -300,6 +313,7 @@ async fn dispatch(cli: &Cli) -> Outcome {
         Verb::Skills(verb) => skills::dispatch(globals, verb).await,
         Verb::Ledger(verb) => ledger::dispatch(globals, verb).await,
         Verb::Debug(verb) => model::debug(globals, verb).await,
+        Verb::Token(verb) => token::dispatch(globals, verb).await,
         Verb::Config(verb) => config::dispatch(globals, verb),
         Verb::Doctor(args) => doctor::doctor(globals, args).await,
         Verb::Completions(args) => guide::completions(globals, args),

@@ -44,7 +44,7 @@ pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
     let running = serve::start(globals, &args.runtime, None).await?;
     let client = Client::new(Address::Socket(running.app.place.socket.clone()), None)?;
     let answer = ask(&client, args.agent.as_ref(), &text).await;
-    running.stop().await?;
+    running.stop("the run has ended").await?;
     told(globals, answer?)
 }
 

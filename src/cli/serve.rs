@@ -2,9 +2,13 @@
 
 use super::{Failure, Globals, Outcome, print};
 use crate::client::Client;
+use crate::decide::home::HomeCommand;
+use crate::events::Cause;
+use crate::events::home::SettingValue;
 use crate::http::serve::{Socket, serve as listen};
 use crate::http::{App, Auth, Place};
 use crate::ledger::home::{Home, HomeError};
+use crate::runtime::handle::SubmitError;
 use crate::runtime::host::{Host, Parts};
 use crate::runtime::model::catalog::Models;
 use crate::runtime::process::Processes;
@@ -15,7 +19,7 @@ use crate::words::hash::Hash;
 use clap::{Args, ValueEnum};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,13 +86,13 @@ pub(super) async fn serve(globals: &Globals, args: &ServeArgs) -> Outcome {
     } else {
         print::data(&format!("holon is listening on http://{address}"));
     }
+    let reason = tokio::select! {
+        signal = told(&mut ends) => signal,
+        () = running.app.going_down() => "requested",
+    };
     tokio::select! {
-        () = told(&mut ends) => {}
-        () = running.app.going_down() => {}
-    }
-    tokio::select! {
-        outcome = running.stop() => outcome,
-        () = told(&mut ends) => Err(Failure::refused("told to end at once", "what was answered is in the ledger")),
+        outcome = running.stop(reason) => outcome,
+        _ = told(&mut ends) => Err(Failure::refused("told to end at once", "what was answered is in the ledger")),
     }
 }
 
@@ -115,6 +119,7 @@ pub(super) async fn start(
         config.models(runtime.model.as_deref()),
     );
     settings.command_environment = config.command_environment();
+    settings.recorded = recorded(config.settings(globals, args.and_then(|args| args.listen.as_deref()), runtime)?);
     if let Some(listener) = &listener {
         settings.callback_base_url = format!("http://{}", listener.address);
     }
@@ -144,9 +149,21 @@ pub(super) async fn start(
     Ok(Running { app, host, server, _home: home })
 }
 
+/// Settings as the home's ledger keeps them. Secrets are not among them: of these it is shown whether they are set.
+fn recorded(settings: Vec<Value>) -> Vec<SettingValue> {
+    let setting =
+        |setting: &Value| SettingValue { name: print::text(&setting["name"]), value: print::text(&setting["value"]) };
+    settings.iter().map(setting).collect()
+}
+
 impl Running {
-    /// Ends the surfaces, then the runtime. Commands go on.
-    pub(super) async fn stop(self) -> Outcome {
+    /// Ends the surfaces, then the runtime. Commands go on. The reason is recorded, unless somebody's request was.
+    pub(super) async fn stop(self, reason: &str) -> Outcome {
+        let command = HomeCommand::ShutDown { reason: reason.into() };
+        match self.app.handle.submit_home(command, Cause::Runtime).await {
+            Ok(()) | Err(SubmitError::Rejected(_)) => {}
+            Err(error) => tracing::warn!(%error, "the shutdown is not recorded in the home's ledger"),
+        }
         self.app.shut_down();
         let served = self.server.await;
         drop(self.app);
@@ -203,19 +220,28 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// The signals by which a process is asked to end, caught from here on.
-fn ends() -> Vec<Signal> {
-    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let caught = kinds.map(|kind| signal(kind).inspect_err(|error| tracing::warn!(%error, "a signal is not caught")));
+fn ends() -> Vec<(&'static str, Signal)> {
+    let kinds =
+        [("SIGTERM", SignalKind::terminate()), ("SIGINT", SignalKind::interrupt()), ("SIGHUP", SignalKind::hangup())];
+    let caught = kinds.map(|(name, kind)| match signal(kind) {
+        Ok(caught) => Some((name, caught)),
+        Err(error) => {
+            tracing::warn!(%error, "{name} is not caught");
+            None
+        }
+    });
     caught.into_iter().flatten().collect()
 }
 
-/// Resolves when one of them comes.
-async fn told(ends: &mut [Signal]) {
+/// Resolves when one of them comes, with its name.
+async fn told(ends: &mut [(&'static str, Signal)]) -> &'static str {
     if ends.is_empty() {
         return std::future::pending().await;
     }
-    let waits = ends.iter_mut().map(|end| Box::pin(end.recv()));
-    futures::future::select_all(waits).await;
+    let names: Vec<&'static str> = ends.iter().map(|(name, _)| *name).collect();
+    let waits = ends.iter_mut().map(|(_, end)| Box::pin(end.recv()));
+    let (_, index, _) = futures::future::select_all(waits).await;
+    names[index]
 }
 
 /// Logs go to stderr; `HOLON_LOG` says how much.

@@ -177,7 +177,8 @@ fn content(event: &Event) -> Option<&Content> {
         | Event::Waiting(_)
         | Event::Workspace(_)
         | Event::Operator(_)
-        | Event::Memory(_) => None,
+        | Event::Memory(_)
+        | Event::Home(_) => None,
     }
 }
 

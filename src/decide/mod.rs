@@ -10,6 +10,7 @@ pub mod birth;
 pub mod call;
 mod episode;
 pub mod errand;
+pub mod home;
 pub mod memory;
 pub mod operator;
 pub mod policy;
@@ -32,7 +33,7 @@ use crate::fold::agent::Lifecycle;
 use crate::fold::row::{RecordRow, TokenRow, closes, token, worthless};
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, RunId, SkillName};
+use crate::words::id::{AgentId, RunId, SkillName, TokenName};
 use crate::words::limit::{EVENTS_PER_COMMAND_MAX, REQUEST_KEY_BYTES_MAX};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,21 @@ pub struct RequestKey {
     pub key: String,
     /// Of the route and the body as they were sent.
     pub fingerprint: Hash,
+}
+
+/// Where a request comes from: all that a surface knows of it beside the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribution {
+    pub cause: Cause,
+    /// The caller's name for the request, if it gave one.
+    pub key: Option<RequestKey>,
+}
+
+impl Attribution {
+    /// The request for `command`.
+    pub fn request(self, command: impl Into<Command>) -> Request {
+        Request { command: command.into(), cause: self.cause, key: self.key }
+    }
 }
 
 impl Request {
@@ -103,6 +119,8 @@ pub enum Rejection {
     NotBound { reason: &'static str },
     #[error("the webhook is not signed with the agent's secret")]
     Unsigned,
+    #[error("the token {name} exists")]
+    TokenExists { name: TokenName },
     #[error("the skill {name} is installed already")]
     SkillInstalled { name: SkillName },
     #[error("the message is not waiting")]
@@ -138,6 +156,7 @@ impl Rejection {
             Self::NoCapability => "invalid_callback",
             Self::NotBound { .. } => "binding_mismatch",
             Self::Unsigned => "invalid_signature",
+            Self::TokenExists { .. } => "token_exists",
             Self::SkillInstalled { .. } => "skill_already_installed",
             Self::MessageNotWaiting => "message_not_waiting",
             Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
@@ -255,7 +274,7 @@ fn comes_too_late(state: &AgentState, request: &Request) -> bool {
         request.command,
         Command::Agent(agent::AgentCommand::Archive) | Command::Waiting(waiting::WaitingCommand::Callback(_))
     );
-    request.cause == Cause::Operator && !is_heard && state.agent.lifecycle == Lifecycle::Archived
+    request.cause.is_operator() && !is_heard && state.agent.lifecycle == Lifecycle::Archived
 }
 
 /// A refusal, or the events to be recorded.

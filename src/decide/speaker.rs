@@ -25,7 +25,7 @@ pub(super) fn of(state: &AgentState, request: &Request) -> Result<Speaker, Rejec
         (Cause::External, _) => Speaker::Webhook { source: String::new(), signed: false },
         (Cause::Agent(agent), _) => Speaker::Agent { agent: agent.clone() },
         (Cause::Run(_) | Cause::Task(_), _) => Speaker::Agent { agent: state.agent_id.clone() },
-        (Cause::Operator | Cause::Runtime, _) => Speaker::Operator,
+        (Cause::Operator | Cause::Control(_) | Cause::Runtime, _) => Speaker::Operator,
     })
 }
 

@@ -9,9 +9,11 @@
 #[macro_use]
 mod vocabulary;
 
+pub mod actor;
 pub mod agent;
 pub mod call;
 pub mod codec;
+pub mod home;
 pub mod memory;
 pub mod operator;
 pub mod payload;
@@ -26,7 +28,9 @@ pub mod workspace;
 
 use crate::words::id::{AgentId, EventSeq, RunId, TaskId};
 use crate::words::time::Timestamp;
+pub use actor::Actor;
 pub use agent::AgentEvent;
+pub use home::HomeEvent;
 pub use memory::MemoryEvent;
 pub use operator::OperatorEvent;
 pub use queue::QueueEvent;
@@ -41,7 +45,7 @@ shape! {
     pub enum Cause {
         /// The runtime itself: boot, scheduling, a deadline.
         Runtime,
-        /// A person or program on the control plane.
+        /// A person or program on the control plane that nothing names. Control requests are recorded as `Control`.
         Operator,
         /// Somebody on a public route.
         External,
@@ -51,6 +55,20 @@ shape! {
         Task(TaskId),
         /// Another agent.
         Agent(AgentId),
+        /// A person or program on the control plane, and who that was.
+        Control(Actor),
+    }
+}
+
+impl Cause {
+    /// Whether the command came by the control plane.
+    pub fn is_operator(&self) -> bool {
+        matches!(self, Self::Operator | Self::Control(_))
+    }
+
+    /// Who asked on the control plane, where the record names them.
+    pub fn actor(&self) -> Option<&Actor> {
+        if let Self::Control(actor) = self { Some(actor) } else { None }
     }
 }
 
@@ -67,7 +85,7 @@ pub struct Envelope {
 /// Defines [`Event`] and what is asked of it plane by plane.
 macro_rules! planes {
     ($($(#[doc = $doc:literal])* $plane:ident($events:ident) = $name:literal;)*) => {
-        /// A fact about one agent. Its serde form is its body alone, for people; the ledger's is [`codec`]'s.
+        /// A fact about one agent, or about the home. Its serde form is its body alone, for people; the ledger's is [`codec`]'s.
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
         #[serde(untagged)]
         pub enum Event {
@@ -127,4 +145,6 @@ planes! {
     Operator(OperatorEvent) = "operator";
     /// What the agent keeps beside its transcript.
     Memory(MemoryEvent) = "memory";
+    /// What concerns the home and no agent.
+    Home(HomeEvent) = "home";
 }

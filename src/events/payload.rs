@@ -33,9 +33,11 @@ pub fn payloads(event: &Event) -> Vec<Payload> {
         Event::Memory(MemoryEvent::Updated(event)) => event.text.iter().flat_map(of_content).collect(),
         Event::Memory(MemoryEvent::EpisodeFinalized(event)) => of_content(&event.digest).collect(),
         Event::Waiting(WaitingEvent::WakeRequested(event)) => event.body.iter().flat_map(of_content).collect(),
-        Event::Queue(QueueEvent::Settled(_)) | Event::Waiting(_) | Event::Workspace(_) | Event::Operator(_) => {
-            Vec::new()
-        }
+        Event::Home(_)
+        | Event::Queue(QueueEvent::Settled(_))
+        | Event::Waiting(_)
+        | Event::Workspace(_)
+        | Event::Operator(_) => Vec::new(),
     }
 }
 

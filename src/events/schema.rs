@@ -1,12 +1,15 @@
 //! The catalogue of `ledger-schema/`, read from the vocabulary itself.
 
 use super::vocabulary::{FieldRow, ShapeRow};
-use super::{PLANES, agent, call, memory, operator, queue, task, turn, waiting, work, workspace};
+use super::{PLANES, actor, agent, call, home, memory, operator, queue, task, turn, waiting, work, workspace};
 use std::fmt::Write as _;
 
 /// Every type that events are made of.
 pub const SHAPES: &[ShapeRow] = &[
     super::Cause::SHAPE,
+    actor::ControlSurface::SHAPE,
+    actor::ActorPeer::SHAPE,
+    actor::Actor::SHAPE,
     agent::Visibility::SHAPE,
     agent::Ownership::SHAPE,
     agent::Preset::SHAPE,
@@ -79,6 +82,8 @@ pub const SHAPES: &[ShapeRow] = &[
     call::FileChange::SHAPE,
     call::PatchedFile::SHAPE,
     call::CallResult::SHAPE,
+    home::Scope::SHAPE,
+    home::SettingValue::SHAPE,
 ];
 
 /// Every file of `ledger-schema/` that is generated: its name and its text.

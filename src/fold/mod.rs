@@ -8,7 +8,9 @@
 
 pub mod agent;
 pub mod binding;
+pub mod control;
 pub mod errand;
+pub mod home;
 pub mod invariant;
 pub mod memory;
 pub mod operator;
@@ -32,7 +34,7 @@ use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Marks checkpoints with the shape of the state: another number means that they are folded anew.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 /// Everything an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +57,7 @@ pub struct AgentState {
     pub bindings: binding::Bindings,
     pub receipts: receipt::Receipts,
     pub errands: errand::Errands,
+    pub controls: control::Controls,
 }
 
 /// An event that cannot follow the state before it: the ledger is damaged, or we are wrong.
@@ -96,6 +99,7 @@ impl AgentState {
             bindings: binding::Bindings::default(),
             receipts: receipt::Receipts::default(),
             errands: errand::Errands::default(),
+            controls: control::Controls::default(),
         }
     }
 
@@ -114,6 +118,7 @@ impl AgentState {
         }
         let place = Place { seq: envelope.seq, at: envelope.at };
         self.apply(&envelope.event, place).map_err(illegal)?;
+        self.controls.note(envelope);
         self.head = envelope.seq;
         self.last_at = envelope.at;
         Ok(())
@@ -140,6 +145,7 @@ impl AgentState {
                 self.turns.remembered(event);
                 self.memory.evolve(event, place)
             }
+            Event::Home(_) => Err("an event of the home is not an agent's"),
         }
     }
 

@@ -150,7 +150,8 @@ pub fn token(state: &AgentState, envelope: &Envelope) -> Option<TokenRow> {
         | Event::Task(_)
         | Event::Workspace(_)
         | Event::Operator(_)
-        | Event::Memory(_) => None,
+        | Event::Memory(_)
+        | Event::Home(_) => None,
     }
 }
 
@@ -215,7 +216,8 @@ pub fn closes(state: &AgentState, envelope: &Envelope) -> Option<RecordRow> {
         | Event::Task(_)
         | Event::Workspace(_)
         | Event::Operator(_)
-        | Event::Memory(_) => return None,
+        | Event::Memory(_)
+        | Event::Home(_) => return None,
     };
     Some(RecordRow { kind, number, first, last: envelope.seq })
 }

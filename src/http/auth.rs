@@ -1,17 +1,26 @@
 //! Who may ask (control-plane seed, Authentication; wire, Servers).
 //!
-//! A configured token means bearer mode on every TCP listener. Without one the server trusts the machine's own users,
-//! and refuses what a browser was tricked into sending. The unix socket is guarded by its file mode.
+//! In bearer mode every request over TCP shows a token: the configured one, which may do everything, or a named one of
+//! the home, which may do what its scopes say. A home is in bearer mode when a token is configured, and from its first
+//! named token on. Without tokens the server trusts the machine's own users, and refuses what a browser was tricked
+//! into sending. The unix socket is guarded by its file mode; whoever shows a token there is taken at its word.
 
 use super::Shared;
+use super::openapi::{Access, access};
+use super::peer::Peer;
 use super::reply::Failure;
-use super::serve::Peer;
+use crate::events::Actor;
+use crate::events::actor::ControlSurface;
+use crate::events::home::Scope;
+use crate::fold::home::Token;
 use crate::words::hash::Hash;
+use crate::words::id::TokenName;
 use crate::words::limit::AUTH_FAILURES_PER_MINUTE_MAX;
 use crate::words::time::Timestamp;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use std::collections::BTreeMap;
@@ -40,19 +49,13 @@ impl Auth {
         Self { token: token.map(|token| Hash::of(token.as_bytes())), failures: Mutex::default() }
     }
 
-    pub fn requires_token(&self) -> bool {
+    /// Whether a token is configured.
+    pub fn has_control_token(&self) -> bool {
         self.token.is_some()
     }
 
-    fn admits(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = self.token else { return true };
-        let given = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let given = given.and_then(|value| value.split_at_checked(7));
-        let scheme_fits = |scheme: &[u8]| scheme.eq_ignore_ascii_case(b"bearer ");
-        given.is_some_and(|(scheme, given)| {
-            // Both digests have the same length and are compared to their end.
-            scheme_fits(scheme) && blake3::Hash::from(Hash::of(given).0) == blake3::Hash::from(token.0)
-        })
+    fn is_control(&self, presented: Hash) -> bool {
+        self.token.is_some_and(|token| is_same(token, presented))
     }
 
     /// Counts a failure; when the peer has had too many, answers for how many seconds it is held off.
@@ -74,41 +77,147 @@ impl Auth {
     }
 }
 
-/// Routes that tell nothing of agents, and the ways in for those who have no token: what they need instead is theirs.
-pub(super) fn is_open(path: &str) -> bool {
-    matches!(path, "/" | "/handshake" | "/healthz" | "/readyz")
-        || path.starts_with("/callbacks/")
-        || path.starts_with("/webhooks/")
+/// Whoever sent a request, as [`check`] found it before any route was asked.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    pub(super) actor: Actor,
+    right: Right,
+}
+
+/// By what right a caller is served.
+#[derive(Clone, Debug)]
+enum Right {
+    /// By none: what asks for nothing is open to it.
+    Nobody,
+    /// By the way it came: over the socket, or in local mode.
+    Local,
+    /// By the configured token.
+    Control,
+    /// By a named token of the home.
+    Named { name: TokenName, token_hash: Hash, scopes: Vec<Scope> },
+}
+
+impl Right {
+    fn of(app: &Shared, peer: &Peer, headers: &HeaderMap) -> Self {
+        let by_token = presented(headers).and_then(|token_hash| {
+            if app.auth.is_control(token_hash) { Some(Self::Control) } else { Self::named(app, token_hash) }
+        });
+        let otherwise = if peer.is_tcp() && app.requires_token() { Self::Nobody } else { Self::Local };
+        by_token.unwrap_or(otherwise)
+    }
+
+    /// Every token is compared to its end, so that the time it takes tells nothing.
+    fn named(app: &Shared, token_hash: Hash) -> Option<Self> {
+        let (home, now) = (app.handle.home(), app.handle.now());
+        let compare = |found, (name, token): (_, &Token)| {
+            if is_same(token.token_hash, token_hash) { Some((name, token.clone())) } else { found }
+        };
+        let matching = home.tokens.iter().fold(None, compare);
+        let (name, token) = matching.filter(|(_, token)| !token.is_expired(now))?;
+        Some(Self::Named { name: TokenName::clone(name), token_hash, scopes: token.scopes })
+    }
+
+    fn token(&self) -> Option<TokenName> {
+        match self {
+            Self::Nobody | Self::Local => None,
+            Self::Control => Some(TokenName::control()),
+            Self::Named { name, .. } => Some(name.clone()),
+        }
+    }
+}
+
+impl Caller {
+    /// Whoever sent the request that these belong to.
+    pub(super) fn of(extensions: &Extensions) -> Self {
+        extensions.get::<Self>().cloned().expect("every request passes the check of who sends it")
+    }
+
+    pub(super) fn may(&self, needed: Scope) -> bool {
+        match &self.right {
+            Right::Nobody => false,
+            Right::Local | Right::Control => true,
+            Right::Named { scopes, .. } => scopes.iter().any(|scope| scope.includes(needed)),
+        }
+    }
+
+    /// Refuses what needs a scope that the caller's token does not have.
+    pub(super) fn needs(&self, scope: Scope) -> Result<(), Failure> {
+        if self.may(scope) {
+            return Ok(());
+        }
+        let detail = format!("the token does not have the scope {scope}");
+        let failure = Failure::new(StatusCode::FORBIDDEN, "insufficient_scope", detail);
+        Err(failure.hint("use a token with that scope: holon token list names the tokens and their scopes"))
+    }
+
+    /// Whether it showed a token that is known.
+    pub(super) fn has_token(&self) -> bool {
+        matches!(self.right, Right::Control | Right::Named { .. })
+    }
+
+    /// Whether the right by which it was served is still one: a token may have been revoked since, or have expired.
+    pub(super) fn is_still_admitted(&self, app: &Shared) -> bool {
+        match &self.right {
+            Right::Nobody | Right::Control => true,
+            Right::Local => self.actor.surface != ControlSurface::Http || !app.requires_token(),
+            Right::Named { token_hash, .. } => Right::named(app, *token_hash).is_some(),
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Caller {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &Shared) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
+
+/// The digest of the token that a request shows.
+fn presented(headers: &HeaderMap) -> Option<Hash> {
+    let value = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes)?;
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| Hash::of(token))
+}
+
+/// Digests have one length and are compared to their end: nothing can be learnt of a token from how long it takes.
+fn is_same(one: Hash, other: Hash) -> bool {
+    blake3::Hash::from(one.0) == blake3::Hash::from(other.0)
 }
 
 /// Refuses whoever may not ask, before anything is looked up.
 pub(super) async fn check(
     State(app): State<Shared>,
     ConnectInfo(peer): ConnectInfo<Peer>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
-    if matches!(peer, Peer::Tcp(_)) {
-        if app.auth.requires_token() {
-            if !is_open(request.uri().path()) && !app.auth.admits(request.headers()) {
-                return Err(refuse(&app, peer));
-            }
-        } else {
-            refuse_foreign(request.headers(), request.uri())?;
-        }
+    if peer.is_tcp() && !app.requires_token() {
+        refuse_foreign(request.headers(), request.uri())?;
     }
+    let right = Right::of(&app, &peer, request.headers());
+    let actor = Actor { token: right.token(), surface: peer.surface(), peer: peer.recorded(), provided_trust: None };
+    let caller = Caller { actor, right };
+    let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    match access(request.method(), template, request.uri().path()) {
+        Access::Open => {}
+        _ if matches!(caller.right, Right::Nobody) => return Err(refuse(&app, &peer)),
+        Access::Scope(scope) => caller.needs(scope)?,
+        Access::Anyone => {}
+    }
+    request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }
 
-fn refuse(app: &Shared, peer: Peer) -> Failure {
+fn refuse(app: &Shared, peer: &Peer) -> Failure {
     held_off(app, peer).unwrap_or_else(|| {
-        Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "the control token is missing or wrong")
+        Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "the token is missing or wrong")
             .hint("send Authorization: Bearer TOKEN; holon reads HOLON_CONTROL_TOKEN or --token-file")
     })
 }
 
 /// Counts a failure of the peer's; what it is told once it has had too many.
-pub(super) fn held_off(app: &Shared, peer: Peer) -> Option<Failure> {
+pub(super) fn held_off(app: &Shared, peer: &Peer) -> Option<Failure> {
     let Peer::Tcp(address) = peer else { return None };
     let seconds = app.auth.held_off(address.ip(), app.handle.now())?;
     let detail = "too many requests without the right token or signature";

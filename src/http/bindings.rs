@@ -1,16 +1,14 @@
 //! Operator bindings: transports by which the operator is reached, and speaks.
 
 use super::Shared;
-use super::extract::{Body, Public, Rid, TrustBody};
+use super::extract::{Control, Public, Rid, TrustBody};
 use super::kinds::{self, BINDINGS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
-use crate::decide::Request;
 use crate::decide::operator::OperatorCommand;
-use crate::events::Cause;
 use crate::events::agent::Answer;
 use crate::wire::binding::{BindingBody, IngressBody};
-use crate::wire::message::{BodyError, provided_trust};
+use crate::wire::message::BodyError;
 use crate::words::limit::URL_BYTES_MAX;
 use axum::extract::State;
 use axum::routing::post;
@@ -25,14 +23,13 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/control/agents/{id}/operator-ingress", post(ingress))
 }
 
-async fn bind(State(app): State<Shared>, Public(id): Public, body: Body<BindingBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn bind(State(app): State<Shared>, Public(id): Public, body: Control<BindingBody>) -> Reply {
     if body.value.target_agent_id.as_ref().is_some_and(|target| target != id.as_str()) {
         return Err(invalid("target_agent_id", "must be the agent of the route"));
     }
     let url = callback_url(&body.value.delivery_callback_url)?;
     let (terms, bearer_token) = body.value.terms(url.origin().ascii_serialization())?;
-    let binding = app.handle.bind(&id, terms, (url, bearer_token), body.key).await?;
+    let binding = app.handle.bind(&id, terms, (url, bearer_token), body.by).await?;
     let shown = kinds::one(&BINDINGS, &app, &id, &binding.to_string()).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "binding": shown.0})))
 }
@@ -58,19 +55,18 @@ fn invalid(field: &'static str, reason: &str) -> Failure {
 }
 
 /// What the binding was still owed is told with it.
-async fn revoke(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
-    let binding = app.handle.unbind(&id, rid, body.key).await?;
+async fn revoke(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Control<TrustBody>) -> Reply {
+    let binding = app.handle.unbind(&id, rid, body.by).await?;
     kinds::one(&BINDINGS, &app, &id, &binding.to_string()).await
 }
 
-async fn ingress(State(app): State<Shared>, Public(id): Public, body: Body<IngressBody>) -> Reply {
+async fn ingress(State(app): State<Shared>, Public(id): Public, body: Control<IngressBody>) -> Reply {
     let name = body.value.binding_id.clone();
     let bound =
         move |state: &crate::fold::AgentState| state.bindings.named(&name).map(|(_, binding)| binding.terms.clone());
     let terms = app.handle.read(&id, bound).await?;
     let (new, blob) = body.value.ingress(terms.as_ref());
-    let request = Request { command: OperatorCommand::Ingress(new).into(), cause: Cause::Operator, key: body.key };
+    let request = body.by.request(OperatorCommand::Ingress(new));
     let answer = app.handle.submit(&id, request, blob.into_iter().collect()).await?;
     let Answer::Message(message) = answer else { return Err(unexpected(&answer)) };
     Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))

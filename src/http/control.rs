@@ -1,16 +1,16 @@
 //! The control plane: creating, starting, stopping and aborting; the runtime itself.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Public, Query, TrustBody, malformed};
+use super::extract::{Agent, Control, Nothing, Public, Query, TrustBody, malformed};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
+use crate::decide::Rejection;
 use crate::decide::agent::{AgentCommand, NewAgent};
-use crate::decide::{Rejection, Request};
-use crate::events::Cause;
+use crate::decide::home::HomeCommand;
 use crate::events::agent::{Answer, Role};
 use crate::events::turn::AbortMode;
 use crate::wire::agent;
-use crate::wire::message::{BodyError, provided_trust};
+use crate::wire::message::{BodyError, says_trust};
 use crate::words::id::{AgentId, RunId};
 use crate::words::limit::PAGE_DEFAULT;
 use axum::extract::State;
@@ -39,7 +39,7 @@ struct CreateBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ControlBody {
+struct ActionBody {
     action: String,
     trust: Option<String>,
 }
@@ -52,8 +52,9 @@ struct AbortBody {
     trust: Option<String>,
 }
 
-async fn create(State(app): State<Shared>, Agent(id): Agent, body: Body<CreateBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+says_trust!(CreateBody, ActionBody, AbortBody);
+
+async fn create(State(app): State<Shared>, Agent(id): Agent, body: Control<CreateBody>) -> Reply {
     let chosen = AgentId::chosen(id.as_str());
     chosen.map_err(|error| malformed("invalid_agent_id", &error.to_string()))?;
     if body.value.template.is_some() {
@@ -62,36 +63,33 @@ async fn create(State(app): State<Shared>, Agent(id): Agent, body: Body<CreateBo
         );
     }
     let new = NewAgent { agent_id: id.clone(), role: Role::Named, template: None };
-    let request = Request { command: AgentCommand::Create(new).into(), cause: Cause::Operator, key: body.key };
+    let request = body.by.request(AgentCommand::Create(new));
     app.handle.submit(&id, request, Vec::new()).await?;
     let (shown, home) = (app.clone(), app.home(&id));
     let record = app.handle.read(&id, move |state| agent::identity_record(state, &shown.setting(&home)));
     Ok(Json(record.await?))
 }
 
-async fn control(State(app): State<Shared>, Public(id): Public, body: Body<ControlBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn control(State(app): State<Shared>, Public(id): Public, body: Control<ActionBody>) -> Reply {
     let command = match body.value.action.as_str() {
         "start" => AgentCommand::Start,
         "stop" => AgentCommand::Stop,
         other => return Err(invalid("action", format!("is start or stop, not {other:?}"))),
     };
-    let request = Request { command: command.into(), cause: Cause::Operator, key: body.key };
+    let request = body.by.request(command);
     app.handle.submit(&id, request, Vec::new()).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "action": body.value.action})))
 }
 
 /// The agent is to end; how far it is with that stands in the answer.
-async fn archive(State(app): State<Shared>, Public(id): Public, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
-    let request = Request { command: AgentCommand::Archive.into(), cause: Cause::Operator, key: body.key };
+async fn archive(State(app): State<Shared>, Public(id): Public, body: Control<TrustBody>) -> Reply {
+    let request = body.by.request(AgentCommand::Archive);
     app.handle.submit(&id, request, Vec::new()).await?;
     let lifecycle = app.handle.read(&id, |state| state.agent.lifecycle).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "lifecycle": lifecycle})))
 }
 
-async fn abort(State(app): State<Shared>, Public(id): Public, body: Body<AbortBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn abort(State(app): State<Shared>, Public(id): Public, body: Control<AbortBody>) -> Reply {
     let mode = match body.value.mode.as_deref() {
         None | Some("stop_after_abort" | "pause_after_abort") => AbortMode::StopAfterAbort,
         Some("idle_after_abort") => AbortMode::IdleAfterAbort,
@@ -101,7 +99,7 @@ async fn abort(State(app): State<Shared>, Public(id): Public, body: Body<AbortBo
     };
     // A guard that is no run's id at all is no current run's either: zero is never one.
     let run = body.value.run_id.as_deref().map(|text| text.parse().unwrap_or(RunId(0)));
-    let request = Request { command: AgentCommand::Abort { run, mode }.into(), cause: Cause::Operator, key: body.key };
+    let request = body.by.request(AgentCommand::Abort { run, mode });
     match app.handle.submit(&id, request, Vec::new()).await {
         Ok(Answer::Aborted(run)) => {
             Ok(Json(json!({"ok": true, "aborted": true, "agent_id": id, "run_id": run, "mode": mode})))
@@ -166,13 +164,18 @@ fn runtime(app: &Shared) -> Value {
             "home_dir": app.place.home,
             "workspace_dir": settings.workspace,
             "default_agent_id": settings.default_agent,
-            "control_token_configured": app.auth.requires_token(),
+            "control_token_configured": app.auth.has_control_token(),
         },
         "runtime_surface": {"model_default": settings.models.first(), "model_fallbacks": settings.models.get(1..)},
     })
 }
 
-async fn shutdown(State(app): State<Shared>, _: Body<Nothing>) -> Reply {
+/// The server goes down even where its ledger cannot say who asked.
+async fn shutdown(State(app): State<Shared>, body: Control<Nothing>) -> Reply {
+    let command = HomeCommand::ShutDown { reason: "requested".into() };
+    if let Err(error) = app.handle.submit_home(command, body.by.cause).await {
+        tracing::warn!(%error, "the shutdown is not recorded in the home's ledger");
+    }
     app.shut_down();
     Ok(Json(json!({
         "ok": true,

@@ -50,7 +50,7 @@ async fn root(State(app): State<Shared>) -> Json<Value> {
 
 /// In bearer mode anyone may ask this, so it names no paths then.
 async fn handshake(State(app): State<Shared>) -> Json<Value> {
-    let bearer = app.auth.requires_token();
+    let bearer = app.requires_token();
     let mut runtime = json!({
         "default_agent": app.handle.settings().default_agent,
         "listen": app.place.listen,

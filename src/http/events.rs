@@ -1,9 +1,11 @@
 //! The event log: pages and streams (wire, Events).
 
 use super::Shared;
+use super::auth::Caller;
 use super::extract::{Agent, Nothing, Query, malformed};
 use super::reply::Failure;
 use super::stream::{Stream, Subject};
+use crate::events::home::Scope;
 use crate::ledger::reader;
 use crate::wire::catalogue;
 use crate::wire::event::{Projection, render};
@@ -26,6 +28,8 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/events/stream", get(stream_of_all))
         .route("/agents/{id}/events", get(page))
         .route("/agents/{id}/events/stream", get(stream))
+        .route("/home/events", get(page_of_home))
+        .route("/home/events/stream", get(stream_of_home))
 }
 
 #[derive(Deserialize)]
@@ -64,18 +68,31 @@ async fn schema(_: Query<Nothing>) -> Json<Value> {
 
 async fn page(
     State(app): State<Shared>,
+    caller: Caller,
     Agent(id): Agent,
     Query(query): Query<PageQuery>,
 ) -> Result<Response, Failure> {
+    page_of(&app, &caller, id, &query).await
+}
+
+async fn page_of_home(
+    State(app): State<Shared>,
+    caller: Caller,
+    Query(query): Query<PageQuery>,
+) -> Result<Response, Failure> {
+    page_of(&app, &caller, AgentId::home(), &query).await
+}
+
+async fn page_of(app: &Shared, caller: &Caller, id: AgentId, query: &PageQuery) -> Result<Response, Failure> {
     let ascending = match query.order.as_deref() {
         None | Some("desc") => false,
         Some("asc") => true,
         Some(other) => return Err(malformed("invalid_query", &format!("order is asc or desc, not {other:?}"))),
     };
-    let projection = projection(query.projection.as_deref())?;
+    let projection = projection(caller, query.projection.as_deref())?;
     let limit = query.limit.unwrap_or(EVENTS_PAGE_DEFAULT).clamp(1, EVENTS_PAGE_MAX);
-    let head = head(&app, &id).await?;
-    let span = Span::of(&query, head, limit as u64, ascending);
+    let head = head(app, &id).await?;
+    let span = Span::of(query, head, limit as u64, ascending);
     let ledger_id = id.clone();
     let wanted = span.len();
     let events = app.handle.ledger(&id, move |store| {
@@ -125,10 +142,15 @@ impl Span {
     }
 }
 
-pub(super) fn projection(name: Option<&str>) -> Result<Projection, Failure> {
+/// The raw record shows what agents were told and what they ran: it is for those who control them.
+fn projection(caller: &Caller, name: Option<&str>) -> Result<Projection, Failure> {
     let Some(name) = name else { return Ok(Projection::default()) };
     let unknown = || malformed("invalid_query", &format!("projection is operator or local_debug, not {name:?}"));
-    Projection::from_name(name).ok_or_else(unknown)
+    let projection = Projection::from_name(name).ok_or_else(unknown)?;
+    if projection == Projection::LocalDebug {
+        caller.needs(Scope::Operate)?;
+    }
+    Ok(projection)
 }
 
 async fn head(app: &Shared, id: &AgentId) -> Result<u64, Failure> {
@@ -140,37 +162,52 @@ async fn head(app: &Shared, id: &AgentId) -> Result<u64, Failure> {
 
 async fn stream(
     State(app): State<Shared>,
+    caller: Caller,
     Agent(id): Agent,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let head = head(&app, &id).await?;
-    open(&app, Subject::Agent(id), head, &query, &headers)
+    open(&app, caller, Subject::Agent(id), head, &query, &headers)
+}
+
+async fn stream_of_home(
+    State(app): State<Shared>,
+    caller: Caller,
+    Query(query): Query<StreamQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let id = AgentId::home();
+    let head = head(&app, &id).await?;
+    open(&app, caller, Subject::Agent(id), head, &query, &headers)
 }
 
 /// Everything that public agents do, in the order in which it became durable. Its cursor is the place in that order.
+/// What concerns the home has a place there too, and is told by the home's own stream alone.
 async fn stream_of_all(
     State(app): State<Shared>,
+    caller: Caller,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let head = app.handle.log_end().await?;
-    open(&app, Subject::Everyone, head, &query, &headers)
+    open(&app, caller, Subject::Everyone, head, &query, &headers)
 }
 
 fn open(
     app: &Shared,
+    caller: Caller,
     subject: Subject,
     head: u64,
     query: &StreamQuery,
     headers: &HeaderMap,
 ) -> Result<Response, Failure> {
-    let projection = projection(query.projection.as_deref())?;
+    let projection = projection(&caller, query.projection.as_deref())?;
     let after = resumed(headers)?.or(query.after_seq).unwrap_or(head);
     if after > head {
         return Err(beyond(after, head));
     }
-    let stream = Stream::open(app, subject, after, projection, query.limit)?;
+    let stream = Stream::open(app, caller, subject, after, projection, query.limit)?;
     let mut response = Body::from_stream(stream.frames()).into_response();
     response.headers_mut().insert(CONTENT_TYPE, "text/event-stream".parse().expect("a plain header"));
     response.headers_mut().insert(CACHE_CONTROL, "no-store".parse().expect("a plain header"));

@@ -1,9 +1,12 @@
 //! What handlers take in: ids, queries and bodies, each with our own refusals.
 
 use super::Shared;
+use super::auth::Caller;
 use super::reply::Failure;
-use crate::decide::{Rejection, RequestKey};
+use crate::decide::{Attribution, Rejection, RequestKey};
+use crate::events::Cause;
 use crate::events::agent::Visibility;
+use crate::wire::message::{ControlBody, provided_trust, says_trust};
 use crate::words::hash::Hash;
 use crate::words::id::AgentId;
 use crate::words::limit::{REQUEST_BODY_BYTES_MAX, REQUEST_BODY_MS_MAX};
@@ -34,6 +37,8 @@ pub(super) struct Rid(pub String);
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
+impl ControlBody for Nothing {}
+
 /// A query string, every field of which is known.
 pub(super) struct Query<T>(pub T);
 
@@ -41,6 +46,15 @@ pub(super) struct Query<T>(pub T);
 pub(super) struct Body<T> {
     pub value: T,
     pub key: Option<RequestKey>,
+    /// Given back when the request is answered.
+    room: Room,
+}
+
+/// A body of a control route, and who sent it. There is no other way for a control route to come by a request, so none
+/// is recorded without its actor.
+pub(super) struct Control<T> {
+    pub value: T,
+    pub by: Attribution,
     /// Given back when the request is answered.
     _room: Room,
 }
@@ -133,7 +147,18 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
         }
         let key = key(&parts, &bytes)?;
         let value = object(if bytes.is_empty() { b"{}" } else { &bytes })?;
-        Ok(Self { value, key, _room: room })
+        Ok(Self { value, key, room })
+    }
+}
+
+impl<T: DeserializeOwned + ControlBody> FromRequest<Shared> for Control<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+        let mut actor = Caller::of(request.extensions()).actor;
+        let Body { value, key, room } = Body::<T>::from_request(request, app).await?;
+        actor.provided_trust = provided_trust(value.trust())?;
+        Ok(Self { value, by: Attribution { cause: Cause::Control(actor), key }, _room: room })
     }
 }
 
@@ -220,8 +245,10 @@ fn key(parts: &Parts, body: &[u8]) -> Result<Option<RequestKey>, Failure> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrustBody {
-    pub trust: Option<String>,
+    trust: Option<String>,
 }
+
+says_trust!(TrustBody);
 
 pub(super) fn not_json() -> Failure {
     let detail = "the body must be sent as Content-Type: application/json";

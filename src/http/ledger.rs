@@ -4,7 +4,7 @@ use super::Shared;
 use super::extract::{Agent, Nothing, Query, malformed};
 use super::reply::{Failure, Reply, page};
 use crate::decide::Rejection;
-use crate::ledger::Store;
+use crate::ledger::{Head, Store};
 use crate::offline::prompt::PromptError;
 use crate::offline::stats::stats;
 use crate::offline::{self};
@@ -16,11 +16,13 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/ledgers", get(heads))
+        .route("/home/ledger", get(head_of_home))
+        .route("/home/ledger/verify", get(verify_home))
         .route("/agents/{id}/ledger", get(head))
         .route("/agents/{id}/ledger/verify", get(verify))
         .route("/agents/{id}/ledger/prompt", get(prompt))
@@ -82,10 +84,7 @@ struct HeadQuery {
 }
 
 async fn head(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<HeadQuery>) -> Reply {
-    let ledger_id = id.clone();
-    let head = app.handle.ledger(&id, move |store| Ok(store.head(&ledger_id)?)).await?;
-    let head = head.ok_or(Rejection::UnknownAgent)?;
-    let mut answer = json!({"agent_id": id, "event_seq": head.seq, "hash": head.hash, "events": head.seq});
+    let mut answer = head_of(&app, &id).await?;
     if query.stats {
         let ledger_id = id.clone();
         let counted = app.handle.ledger(&id, move |store| Ok(stats(store, Some(&ledger_id))?)).await?;
@@ -94,12 +93,31 @@ async fn head(State(app): State<Shared>, Agent(id): Agent, Query(query): Query<H
     Ok(Json(answer))
 }
 
+async fn head_of_home(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
+    Ok(Json(head_of(&app, &AgentId::home()).await?))
+}
+
+async fn head_of(app: &Shared, id: &AgentId) -> Result<Value, Failure> {
+    let ledger_id = id.clone();
+    let head = app.handle.ledger(id, move |store| Ok(store.head(&ledger_id)?)).await?;
+    let head = head.ok_or(Rejection::UnknownAgent)?;
+    Ok(json!({"agent_id": id, "event_seq": head.seq, "hash": head.hash, "events": head.seq}))
+}
+
+async fn verify_home(State(app): State<Shared>, _: Query<Nothing>) -> Reply {
+    verified(&AgentId::home(), app.handle.verify_home().await)
+}
+
 /// Damage is an answer here, not a failure.
 async fn verify(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     if !app.handle.exists(&id)? {
         return Err(Rejection::UnknownAgent.into());
     }
-    match app.handle.verify(&id).await {
+    verified(&id, app.handle.verify(&id).await)
+}
+
+fn verified(id: &AgentId, outcome: Result<Head, SubmitError>) -> Reply {
+    match outcome {
         Ok(head) => Ok(Json(json!({
             "ok": true, "agent_id": id, "event_seq": head.seq, "hash": head.hash, "events": head.seq, "damage": null,
         }))),

@@ -1,12 +1,12 @@
 //! Messages: taken in, and told of.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Public, Query, Rid};
+use super::auth::Caller;
+use super::extract::{Agent, Body, Control, Nothing, Public, Query, Rid};
 use super::reply::{Failure, Reply};
-use super::serve::Peer;
 use crate::decide::queue::{NewMessage, QueueCommand};
 use crate::decide::waiting::WaitingCommand;
-use crate::decide::{Rejection, Request, RequestKey};
+use crate::decide::{Attribution, Rejection};
 use crate::events::agent::Answer;
 use crate::events::operator::{BriefCreated, BriefKind};
 use crate::events::queue::{Admission, MessageOutcome, QueueEvent, Surface};
@@ -14,11 +14,11 @@ use crate::events::{Cause, Event, OperatorEvent};
 use crate::fold::row::RecordKind;
 use crate::ledger::Store;
 use crate::ledger::reader::{self, LinkedEvent, ReadError};
-use crate::wire::message::{DROPPED_BY_OPERATOR, DropManyBody, EnqueueBody, PromptBody, WakeBody, provided_trust};
+use crate::wire::message::{DROPPED_BY_OPERATOR, DropManyBody, EnqueueBody, PromptBody, WakeBody, says_trust};
 use crate::wire::record;
 use crate::words::content::Blob;
-use crate::words::id::{AgentId, BriefId, EventSeq, MessageId, RunId};
-use axum::extract::{ConnectInfo, State};
+use crate::words::id::{AgentId, BriefId, EventSeq, MessageId, RunId, TokenName};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -46,40 +46,31 @@ struct DropBody {
     trust: Option<String>,
 }
 
+says_trust!(DropBody);
+
 async fn enqueue(State(app): State<Shared>, Public(id): Public, body: Body<EnqueueBody>) -> Reply {
     let (new, blob) = body.value.message()?;
-    take_in(&app, &id, new, blob, Cause::External, body.key).await
+    let by = Attribution { cause: Cause::External, key: body.key };
+    take_in(&app, &id, new, blob, by).await
 }
 
-async fn prompt(
-    State(app): State<Shared>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
-    Public(id): Public,
-    body: Body<PromptBody>,
-) -> Reply {
-    let authenticated = app.auth.requires_token() && matches!(peer, Peer::Tcp(_));
-    let admission = if authenticated { Admission::ControlAuthenticated } else { Admission::LocalProcess };
-    let (new, blob) = body.value.message(Surface::HttpControlPrompt, admission);
-    take_in(&app, &id, new, blob, Cause::Operator, body.key).await
+async fn prompt(State(app): State<Shared>, caller: Caller, Public(id): Public, body: Control<PromptBody>) -> Reply {
+    let admission = if caller.has_token() { Admission::ControlAuthenticated } else { Admission::LocalProcess };
+    let actor = caller.actor.token.unwrap_or_else(TokenName::control);
+    let (new, blob) = body.value.message(&actor, Surface::HttpControlPrompt, admission);
+    take_in(&app, &id, new, blob, body.by).await
 }
 
-pub(super) async fn take_in(
-    app: &Shared,
-    id: &AgentId,
-    new: NewMessage,
-    blob: Option<Blob>,
-    cause: Cause,
-    key: Option<RequestKey>,
-) -> Reply {
-    let request = Request { command: QueueCommand::Enqueue(new).into(), cause, key };
+pub(super) async fn take_in(app: &Shared, id: &AgentId, new: NewMessage, blob: Option<Blob>, by: Attribution) -> Reply {
+    let request = by.request(QueueCommand::Enqueue(new));
     let answer = app.handle.submit(id, request, blob.into_iter().collect()).await?;
     let Answer::Message(message) = answer else { return Err(unexpected(&answer)) };
     Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))
 }
 
-async fn wake(State(app): State<Shared>, Public(id): Public, body: Body<WakeBody>) -> Reply {
-    let command = WaitingCommand::Wake(body.value.into()).into();
-    let request = Request { command, cause: Cause::Operator, key: body.key };
+async fn wake(State(app): State<Shared>, Public(id): Public, body: Control<WakeBody>) -> Reply {
+    let command = WaitingCommand::Wake(body.value.into());
+    let request = body.by.request(command);
     let answer = app.handle.submit(&id, request, Vec::new()).await?;
     let Answer::Woken { disposition, message } = answer else { return Err(unexpected(&answer)) };
     let name = disposition.name();
@@ -87,19 +78,17 @@ async fn wake(State(app): State<Shared>, Public(id): Public, body: Body<WakeBody
 }
 
 /// The operator wants the message gone: it is settled, and the reason stands with it.
-async fn put_aside(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Body<DropBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn put_aside(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, body: Control<DropBody>) -> Reply {
     let message: MessageId = rid.parse().map_err(|_| unknown(&id, &rid))?;
     let reason = body.value.reason.unwrap_or_else(|| DROPPED_BY_OPERATOR.into());
-    let request =
-        Request { command: QueueCommand::Drop { message, reason }.into(), cause: Cause::Operator, key: body.key };
+    let request = body.by.request(QueueCommand::Drop { message, reason });
     app.handle.submit(&id, request, Vec::new()).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "message_id": message})))
 }
 
 /// What waits is put aside, the oldest first; what is left is for the next request.
-async fn put_many_aside(State(app): State<Shared>, Public(id): Public, body: Body<DropManyBody>) -> Reply {
-    let request = Request { command: body.value.command()?.into(), cause: Cause::Operator, key: body.key };
+async fn put_many_aside(State(app): State<Shared>, Public(id): Public, body: Control<DropManyBody>) -> Reply {
+    let request = body.by.request(body.value.command()?);
     let answer = app.handle.submit(&id, request, Vec::new()).await?;
     let Answer::Dropped { dropped, left } = answer else { return Err(unexpected(&answer)) };
     Ok(Json(json!({"ok": true, "agent_id": id, "dropped": dropped, "left": left})))

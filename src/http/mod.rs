@@ -18,6 +18,7 @@ mod metrics;
 mod models;
 mod openapi;
 mod patience;
+mod peer;
 mod records;
 mod reply;
 pub mod serve;
@@ -25,6 +26,7 @@ mod signature;
 mod skills;
 mod stream;
 mod tasks;
+mod tokens;
 mod waiting;
 mod webhooks;
 mod work;
@@ -76,6 +78,11 @@ impl App {
         let bodies = Arc::new(Semaphore::new(REQUEST_BODIES_BYTES_MAX));
         let frames = stream::Frames::new(serve::streams());
         Self { handle, auth, place, frames, bodies, shutdown: watch::Sender::new(false) }
+    }
+
+    /// Whether TCP asks for a token: one is configured, or the home has named ones.
+    pub fn requires_token(&self) -> bool {
+        self.auth.has_control_token() || self.handle.requires_token()
     }
 
     /// What request bodies under way hold together.
@@ -146,4 +153,5 @@ fn routes() -> Router<Shared> {
         .merge(events::routes())
         .merge(ledger::routes())
         .merge(control::routes())
+        .merge(tokens::routes())
 }

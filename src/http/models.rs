@@ -1,18 +1,17 @@
 //! Models: which there are, and what an agent would send to one.
 
 use super::Shared;
-use super::extract::{Body, Nothing, Public, Query, TrustBody};
+use super::extract::{Control, Nothing, Public, Query, TrustBody};
 use super::reply::Reply;
+use crate::decide::Attribution;
 use crate::decide::agent::AgentCommand;
-use crate::decide::{Request, RequestKey};
-use crate::events::Cause;
 use crate::events::queue::{Admission, Surface};
 use crate::fold::AgentState;
 use crate::runtime::model::catalog::ModelError;
 use crate::runtime::preview::Shown;
 use crate::wire::agent;
-use crate::wire::message::{BodyError, PromptBody, provided_trust};
-use crate::words::id::AgentId;
+use crate::wire::message::{BodyError, PromptBody, says_trust};
+use crate::words::id::{AgentId, TokenName};
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -53,21 +52,19 @@ struct ModelBody {
 }
 
 /// The model that the agent's turns ask first, from the next one on.
-async fn choose(State(app): State<Shared>, Public(id): Public, body: Body<ModelBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn choose(State(app): State<Shared>, Public(id): Public, body: Control<ModelBody>) -> Reply {
     let unknown = |error: ModelError| BodyError::Invalid { field: "model", reason: error.to_string() };
     let model = app.handle.model_in_full(&body.value.model).map_err(unknown)?;
-    altered(&app, &id, Some(model), body.key).await
+    altered(&app, &id, Some(model), body.by).await
 }
 
-async fn clear(State(app): State<Shared>, Public(id): Public, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
-    altered(&app, &id, None, body.key).await
+async fn clear(State(app): State<Shared>, Public(id): Public, body: Control<TrustBody>) -> Reply {
+    altered(&app, &id, None, body.by).await
 }
 
-async fn altered(app: &Shared, id: &AgentId, model: Option<String>, key: Option<RequestKey>) -> Reply {
-    let command = AgentCommand::ChooseModel { model }.into();
-    app.handle.submit(id, Request { command, cause: Cause::Operator, key }, Vec::new()).await?;
+async fn altered(app: &Shared, id: &AgentId, model: Option<String>, by: Attribution) -> Reply {
+    let command = AgentCommand::ChooseModel { model };
+    app.handle.submit(id, by.request(command), Vec::new()).await?;
     let shown = app.clone();
     let model = move |state: &AgentState| agent::model(state.agent.model.as_ref(), &shown.setting(""));
     let model = app.handle.read(id, model).await?;
@@ -81,12 +78,13 @@ struct DebugBody {
     trust: Option<String>,
 }
 
+says_trust!(ModelBody, DebugBody);
+
 /// What the agent would be sent if this were prompted now. Nothing is enqueued and nobody is asked.
-async fn debug_prompt(State(app): State<Shared>, Public(id): Public, body: Body<DebugBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn debug_prompt(State(app): State<Shared>, Public(id): Public, body: Control<DebugBody>) -> Reply {
     let prompt = PromptBody { text: body.value.text };
-    let (new, blob) = prompt.message(Surface::HttpControlPrompt, Admission::LocalProcess);
-    let preview = app.handle.preview(&id, new, blob).await?;
+    let (new, blob) = prompt.message(&TokenName::control(), Surface::HttpControlPrompt, Admission::LocalProcess);
+    let preview = app.handle.preview(&id, body.by.cause, new, blob).await?;
     let section = |shown: &Shown| json!({"kind": shown.kind, "bytes": shown.text.len()});
     Ok(Json(json!({
         "ok": true,

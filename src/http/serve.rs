@@ -1,6 +1,7 @@
 //! Listening: TCP and the home's unix socket, one router behind both.
 
 use super::patience::Patient;
+use super::peer::{Peer, SocketListener};
 use super::reply::going_down;
 use super::{App, router};
 use crate::wire::problem::Problem;
@@ -22,40 +23,19 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, UnixListener, unix};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long requests under way may take when the server goes down; streams end at once.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long one who is turned away may take to hear it.
 const TURNED_AWAY: Duration = Duration::from_secs(1);
-
-/// Whom a connection comes from.
-#[derive(Clone, Copy, Debug)]
-pub enum Peer {
-    Tcp(SocketAddr),
-    /// Through the socket in the home, which only its owner may open.
-    Socket,
-}
-
-impl From<SocketAddr> for Peer {
-    fn from(address: SocketAddr) -> Self {
-        Self::Tcp(address)
-    }
-}
-
-impl From<unix::SocketAddr> for Peer {
-    fn from(_address: unix::SocketAddr) -> Self {
-        Self::Socket
-    }
-}
 
 /// A socket file that is removed when nobody listens on it any more.
 pub struct Socket {
@@ -79,7 +59,7 @@ impl Socket {
 /// Serves until [`App::shut_down`] is called, then lets requests under way end and refuses what comes meanwhile.
 pub async fn serve(app: Arc<App>, tcp: Option<TcpListener>, socket: Socket) {
     let router = router(app.clone());
-    let over_socket = accept(&app, router.clone(), socket.listener);
+    let over_socket = accept(&app, router.clone(), SocketListener(socket.listener));
     let over_tcp = async {
         if let Some(tcp) = tcp {
             accept(&app, router, tcp).await;
@@ -152,7 +132,7 @@ where
 {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(ConnectInfo(peer.clone()));
         router.call(request)
     });
     let connection = http1::Builder::new()

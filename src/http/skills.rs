@@ -1,13 +1,13 @@
 //! Skills: which an agent has, and giving it one or taking one away.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Public, Query, malformed};
+use super::extract::{Agent, Control, Nothing, Public, Query, malformed};
 use super::reply::{Failure, Reply};
 use crate::decide::Rejection;
 use crate::events::workspace::SkillMode;
 use crate::fold::AgentState;
 use crate::runtime::skill::{Installed, NewSkill};
-use crate::wire::message::provided_trust;
+use crate::wire::message::says_trust;
 use crate::words::id::SkillName;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -68,6 +68,8 @@ struct UninstallBody {
     trust: Option<String>,
 }
 
+says_trust!(InstallBody, UninstallBody);
+
 async fn list(State(app): State<Shared>, Agent(id): Agent, _: Query<Nothing>) -> Reply {
     let skills: Vec<Value> = app.handle.skills(&id).await?.iter().map(shown).collect();
     Ok(Json(json!({"ok": true, "agent_id": id, "skills": skills})))
@@ -93,8 +95,7 @@ fn shown(installed: &Installed) -> Value {
     shown
 }
 
-async fn install(State(app): State<Shared>, Public(id): Public, body: Body<InstallBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn install(State(app): State<Shared>, Public(id): Public, body: Control<InstallBody>) -> Reply {
     let new = match body.value.kind {
         Kind::Builtin { name } => NewSkill::Builtin { name: named("kind.name", &name)? },
         Kind::Named { name, mode } => NewSkill::Named { name: named("kind.name", &name)?, mode: chosen(mode) },
@@ -106,7 +107,7 @@ async fn install(State(app): State<Shared>, Public(id): Public, body: Body<Insta
         }
     };
     let name = new.name().clone();
-    let installed = app.handle.install_skill(&id, new, body.key).await;
+    let installed = app.handle.install_skill(&id, new, body.by).await;
     installed.map_err(|error| match Failure::from(error) {
         Failure(problem) if problem.code == "skill_already_installed" => {
             Failure(problem.with("destination", app.handle.skill_folder(&id, &name).display().to_string()))
@@ -123,10 +124,9 @@ async fn local(app: &Shared, path: &str, mode: SkillMode) -> Result<NewSkill, Fa
     Ok(NewSkill::Local { name: named("kind.path", last)?, folder: folder.into(), mode })
 }
 
-async fn uninstall(State(app): State<Shared>, Public(id): Public, body: Body<UninstallBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn uninstall(State(app): State<Shared>, Public(id): Public, body: Control<UninstallBody>) -> Reply {
     let name = named("name", &body.value.name)?;
-    app.handle.uninstall_skill(&id, name.clone(), body.key).await?;
+    app.handle.uninstall_skill(&id, name.clone(), body.by).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "skill_name": name})))
 }
 

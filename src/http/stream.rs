@@ -4,8 +4,10 @@
 //! that is slow reads the ledger at its own pace; what is kept for it is its position.
 
 use super::Shared;
+use super::auth::Caller;
 use super::reply::Failure;
 use crate::events::codec;
+use crate::fold::home::HomeState;
 use crate::ledger::reader::{self, LinkedEvent};
 use crate::ledger::{LogRow, Store};
 use crate::runtime::feed::Follower;
@@ -21,6 +23,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Rendered chunks kept for the followers of one subject.
@@ -83,6 +86,9 @@ pub(super) struct Stream {
     projection: Projection,
     ring: Arc<Ring>,
     follower: Follower,
+    /// Whoever reads it, and what its right rests on.
+    caller: Caller,
+    home: watch::Receiver<Arc<HomeState>>,
     at: u64,
     /// Events still to be sent; none for an endless stream.
     left: Option<u64>,
@@ -144,6 +150,7 @@ impl Frames {
 impl Stream {
     pub(super) fn open(
         app: &Shared,
+        caller: Caller,
         subject: Subject,
         after: u64,
         projection: Projection,
@@ -161,6 +168,8 @@ impl Stream {
             projection,
             ring,
             follower,
+            caller,
+            home: app.handle.follow_home(),
             at: after,
             left: limit,
             opened: false,
@@ -184,7 +193,7 @@ impl Stream {
         }
         let heartbeat_at = Instant::now() + Duration::from_millis(HEARTBEAT_MS);
         loop {
-            if self.left == Some(0) || self.app.is_going_down() {
+            if self.left == Some(0) || self.app.is_going_down() || !self.caller.is_still_admitted(&self.app) {
                 return None;
             }
             let read = self.read().await;
@@ -204,6 +213,8 @@ impl Stream {
             tokio::select! {
                 () = self.app.going_down() => return None,
                 grown = self.follower.grown() => if !grown { return None },
+                // A token may have been revoked.
+                changed = self.home.changed() => if changed.is_err() { return None },
                 () = tokio::time::sleep_until(heartbeat_at) => return Some(HEARTBEAT),
             }
         }
@@ -285,8 +296,8 @@ impl Stream {
 
     /// The events of rows that one agent has in a row; none of a private agent, nor of one that is set apart.
     async fn run(&self, agent: &AgentId, rows: &[LogRow]) -> Result<Vec<(u64, LinkedEvent)>, Failure> {
-        // Every private agent has such an id, and no other.
-        if agent.has_child_form() {
+        // Every private agent has such an id, and no other. The home is no agent.
+        if agent.has_child_form() || agent.is_home() {
             return Ok(Vec::new());
         }
         let seq = |row: &LogRow| Some((codec::decode(&row.record).ok()?.seq, row.place));

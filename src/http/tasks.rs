@@ -1,17 +1,16 @@
 //! Tasks: commands of the operator's; the output, the input and the end of any.
 
 use super::Shared;
-use super::extract::{Agent, Body, Public, Query, Rid, TrustBody};
+use super::extract::{Agent, Control, Public, Query, Rid, TrustBody};
 use super::kinds::{self, TASKS};
 use super::messages::unexpected;
 use super::reply::Reply;
+use crate::decide::Attribution;
 use crate::decide::task::TaskCommand;
-use crate::decide::{Request, RequestKey};
-use crate::events::Cause;
 use crate::events::agent::Answer;
 use crate::events::call::ExecRequest;
 use crate::events::task::CommandSpec;
-use crate::wire::message::{BodyError, provided_trust};
+use crate::wire::message::{BodyError, says_trust};
 use crate::words::content::{Blob, Content, excerpt};
 use crate::words::id::{AgentId, TaskId};
 use crate::words::limit::{
@@ -66,6 +65,8 @@ struct InputBody {
     trust: Option<String>,
 }
 
+says_trust!(CreateBody, InputBody);
+
 async fn output(State(app): State<Shared>, Agent(id): Agent, rid: Rid, Query(query): Query<OutputQuery>) -> Reply {
     // An unknown agent is told before an unknown task.
     app.handle.read(&id, |_| ()).await?;
@@ -74,10 +75,9 @@ async fn output(State(app): State<Shared>, Agent(id): Agent, rid: Rid, Query(que
     Ok(Json(app.handle.task_output(&id, task, query.offset.unwrap_or(0), bytes_max).await?))
 }
 
-async fn create(State(app): State<Shared>, Public(id): Public, body: Body<CreateBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn create(State(app): State<Shared>, Public(id): Public, body: Control<CreateBody>) -> Reply {
     let command = TaskCommand::Create(body.value.request()?);
-    let request = Request { command: command.into(), cause: Cause::Operator, key: body.key };
+    let request = body.by.request(command);
     let answer = app.handle.submit(&id, request, Vec::new()).await?;
     let Answer::Task(task) = answer else { return Err(unexpected(&answer)) };
     kinds::one(&TASKS, &app, &id, &task.to_string()).await
@@ -103,18 +103,16 @@ impl CreateBody {
     }
 }
 
-async fn input(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<InputBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn input(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<InputBody>) -> Reply {
     let task = rid.parse("task")?;
     let (text, blob) = Content::new(body.value.text);
-    done(&app, &id, task, TaskCommand::Input { task, text }, body.key, blob).await
+    done(&app, &id, task, TaskCommand::Input { task, text }, body.by, blob).await
 }
 
-async fn stop(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn stop(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<TrustBody>) -> Reply {
     let task = rid.parse("task")?;
     let command = TaskCommand::Stop { task, reason: "stopped_by_operator".into() };
-    done(&app, &id, task, command, body.key, None).await
+    done(&app, &id, task, command, body.by, None).await
 }
 
 async fn done(
@@ -122,10 +120,10 @@ async fn done(
     id: &AgentId,
     task: TaskId,
     command: TaskCommand,
-    key: Option<RequestKey>,
+    by: Attribution,
     blob: Option<Blob>,
 ) -> Reply {
-    let request = Request { command: command.into(), cause: Cause::Operator, key };
+    let request = by.request(command);
     app.handle.submit(id, request, blob.into_iter().collect()).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "task_id": task})))
 }

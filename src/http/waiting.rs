@@ -1,16 +1,15 @@
 //! Timers, waits and external triggers, as an operator sets and ends them.
 
 use super::Shared;
-use super::extract::{Body, Public, Rid, TrustBody};
+use super::extract::{Control, Public, Rid, TrustBody};
 use super::kinds::{self, TIMERS, TRIGGERS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
+use crate::decide::Attribution;
 use crate::decide::waiting::WaitingCommand;
-use crate::decide::{Request, RequestKey};
-use crate::events::Cause;
 use crate::events::agent::Answer;
 use crate::runtime::handle::NewTrigger;
-use crate::wire::message::{BodyError, provided_trust};
+use crate::wire::message::{BodyError, says_trust};
 use crate::wire::waiting::delivery_mode_named;
 use crate::words::id::{AgentId, WorkId};
 use axum::extract::State;
@@ -48,57 +47,49 @@ struct TriggerBody {
     trust: Option<String>,
 }
 
-async fn create_timer(State(app): State<Shared>, Public(id): Public, body: Body<TimerBody>) -> Reply {
-    let TimerBody { duration_ms, interval_ms, summary, trust } = body.value;
-    provided_trust(trust.as_deref())?;
+says_trust!(TimerBody, TriggerBody);
+
+async fn create_timer(State(app): State<Shared>, Public(id): Public, body: Control<TimerBody>) -> Reply {
+    let TimerBody { duration_ms, interval_ms, summary, .. } = body.value;
     let command = WaitingCommand::CreateTimer { duration_ms, interval_ms, summary };
-    let answer = submit(&app, &id, command, body.key).await?;
+    let answer = submit(&app, &id, command, body.by).await?;
     let Answer::Timer(timer) = answer else { return Err(unexpected(&answer)) };
     kinds::one(&TIMERS, &app, &id, &timer.to_string()).await
 }
 
-async fn cancel_timer(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn cancel_timer(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<TrustBody>) -> Reply {
     let timer = rid.parse("timer")?;
-    submit(&app, &id, WaitingCommand::CancelTimer { timer }, body.key).await?;
+    submit(&app, &id, WaitingCommand::CancelTimer { timer }, body.by).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "timer_id": timer})))
 }
 
-async fn cancel_wait(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn cancel_wait(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<TrustBody>) -> Reply {
     let wait = rid.parse("wait")?;
-    submit(&app, &id, WaitingCommand::CancelWait { wait }, body.key).await?;
+    submit(&app, &id, WaitingCommand::CancelWait { wait }, body.by).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "wait_id": wait})))
 }
 
 /// The URL is shown here and nowhere else. A request that was answered before is told of its trigger without it.
-async fn create_trigger(State(app): State<Shared>, Public(id): Public, body: Body<TriggerBody>) -> Reply {
-    let TriggerBody { label, delivery_mode, work_item_id: work, trust } = body.value;
-    provided_trust(trust.as_deref())?;
+async fn create_trigger(State(app): State<Shared>, Public(id): Public, body: Control<TriggerBody>) -> Reply {
+    let TriggerBody { label, delivery_mode, work_item_id: work, .. } = body.value;
     let name = delivery_mode.as_deref().unwrap_or("wake_hint");
     let mode = delivery_mode_named(name).ok_or_else(|| BodyError::Invalid {
         field: "delivery_mode",
         reason: format!("is wake_hint or enqueue_message, not {name:?}"),
     })?;
-    let created = app.handle.create_trigger(&id, NewTrigger { mode, label, work }, body.key).await?;
+    let created = app.handle.create_trigger(&id, NewTrigger { mode, label, work }, body.by).await?;
     let mut shown = kinds::one(&TRIGGERS, &app, &id, &created.trigger.to_string()).await?;
     shown.0["trigger_url"] = json!(created.url);
     Ok(shown)
 }
 
-async fn revoke_trigger(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn revoke_trigger(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<TrustBody>) -> Reply {
     let trigger = rid.parse("external trigger")?;
-    submit(&app, &id, WaitingCommand::RevokeTrigger { trigger }, body.key).await?;
+    submit(&app, &id, WaitingCommand::RevokeTrigger { trigger }, body.by).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "external_trigger_id": trigger})))
 }
 
-async fn submit(
-    app: &Shared,
-    id: &AgentId,
-    command: WaitingCommand,
-    key: Option<RequestKey>,
-) -> Result<Answer, Failure> {
-    let request = Request { command: command.into(), cause: Cause::Operator, key };
+async fn submit(app: &Shared, id: &AgentId, command: WaitingCommand, by: Attribution) -> Result<Answer, Failure> {
+    let request = by.request(command);
     Ok(app.handle.submit(id, request, Vec::new()).await?)
 }

@@ -2,17 +2,17 @@
 
 use super::Shared;
 use super::auth::held_off;
-use super::extract::{Body, Public, Raw, not_json};
+use super::extract::{Control, Public, Raw, not_json};
 use super::messages::take_in;
+use super::peer::Peer;
 use super::reply::{Failure, Reply};
-use super::serve::Peer;
 use super::signature;
 use crate::decide::queue::NewMessage;
 use crate::decide::waiting::WaitingCommand;
-use crate::decide::{Rejection, Request, RequestKey};
+use crate::decide::{Attribution, Rejection, RequestKey};
 use crate::events::Cause;
 use crate::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
-use crate::wire::message::{BodyError, provided_trust};
+use crate::wire::message::{BodyError, says_trust};
 use crate::wire::problem::Problem;
 use crate::words::content::Content;
 use crate::words::id::AgentId;
@@ -43,6 +43,8 @@ struct SecretBody {
     trust: Option<String>,
 }
 
+says_trust!(SecretBody);
+
 async fn webhook(
     State(app): State<Shared>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -50,7 +52,7 @@ async fn webhook(
     headers: HeaderMap,
     body: WebhookBody,
 ) -> Reply {
-    let (admission, key) = admitted(&app, peer, &id, &headers, &body).await?;
+    let (admission, key) = admitted(&app, &peer, &id, &headers, &body).await?;
     if !body.is_json() {
         return Err(not_json());
     }
@@ -69,13 +71,14 @@ async fn webhook(
         provided_trust: None,
         reply_route: None,
     };
-    take_in(&app, &id, new, blob, Cause::External, key.or(body.key)).await
+    let by = Attribution { cause: Cause::External, key: key.or(body.key) };
+    take_in(&app, &id, new, blob, by).await
 }
 
 /// On what grounds a webhook comes, and its sender's name for it. Whether it must be signed is the core's to say.
 async fn admitted(
     app: &Shared,
-    peer: Peer,
+    peer: &Peer,
     id: &AgentId,
     headers: &HeaderMap,
     body: &WebhookBody,
@@ -95,18 +98,17 @@ async fn admitted(
 }
 
 /// What webhooks are signed with is set; rotated, so that the secret before is accepted a day longer; or cleared.
-async fn alter_secret(State(app): State<Shared>, Public(id): Public, body: Body<SecretBody>) -> Reply {
-    let SecretBody { action, secret, trust } = body.value;
-    provided_trust(trust.as_deref())?;
+async fn alter_secret(State(app): State<Shared>, Public(id): Public, body: Control<SecretBody>) -> Reply {
+    let SecretBody { action, secret, .. } = body.value;
     let unfit = secret.as_ref().and_then(|secret| signature::unfit(secret.expose_secret()));
     if let Some(reason) = unfit.or((action == "clear" && secret.is_some()).then_some("is not given to clear it")) {
         return Err(BodyError::Invalid { field: "secret", reason: reason.into() }.into());
     }
     let drawn = match action.as_str() {
-        "set" | "rotate" => app.handle.set_webhook_secret(&id, secret, action == "rotate", body.key).await?,
+        "set" | "rotate" => app.handle.set_webhook_secret(&id, secret, action == "rotate", body.by).await?,
         "clear" => {
-            let command = WaitingCommand::ClearWebhookSecret.into();
-            let request = Request { command, cause: Cause::Operator, key: body.key };
+            let command = WaitingCommand::ClearWebhookSecret;
+            let request = body.by.request(command);
             app.handle.submit(&id, request, Vec::new()).await?;
             None
         }

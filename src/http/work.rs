@@ -1,15 +1,14 @@
 //! Work items, as an operator opens and alters them.
 
 use super::Shared;
-use super::extract::{Body, Public, Rid, TrustBody};
+use super::extract::{Control, Public, Rid, TrustBody};
 use super::kinds::{self, WORK_ITEMS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
+use crate::decide::Attribution;
 use crate::decide::work::WorkCommand;
-use crate::decide::{Request, RequestKey};
-use crate::events::Cause;
 use crate::events::agent::Answer;
-use crate::wire::message::provided_trust;
+use crate::wire::message::says_trust;
 use crate::wire::work::{CreateBody, UpdateBody, long_text};
 use crate::words::content::Blob;
 use crate::words::id::{AgentId, WorkId};
@@ -34,37 +33,35 @@ struct CompleteBody {
     trust: Option<String>,
 }
 
-async fn create(State(app): State<Shared>, Public(id): Public, body: Body<CreateBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+says_trust!(CompleteBody);
+
+async fn create(State(app): State<Shared>, Public(id): Public, body: Control<CreateBody>) -> Reply {
     let change = body.value.change()?;
-    let work = submit(&app, &id, WorkCommand::Create { change }, body.key, Vec::new()).await?;
+    let work = submit(&app, &id, WorkCommand::Create { change }, body.by, Vec::new()).await?;
     kinds::one(&WORK_ITEMS, &app, &id, &work.to_string()).await
 }
 
-async fn update(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<UpdateBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn update(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<UpdateBody>) -> Reply {
     let work = rid.parse("work item")?;
     let (change, blobs) = body.value.change()?;
-    done(&app, &id, WorkCommand::Update { work, change }, body.key, blobs).await
+    done(&app, &id, WorkCommand::Update { work, change }, body.by, blobs).await
 }
 
-async fn pick(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn pick(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<TrustBody>) -> Reply {
     let work = rid.parse("work item")?;
-    done(&app, &id, WorkCommand::Pick { work }, body.key, Vec::new()).await
+    done(&app, &id, WorkCommand::Pick { work }, body.by, Vec::new()).await
 }
 
-async fn complete(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Body<CompleteBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn complete(State(app): State<Shared>, Public(id): Public, rid: Rid, body: Control<CompleteBody>) -> Reply {
     let work = rid.parse("work item")?;
     let mut blobs = Vec::new();
     let report = body.value.result_summary.filter(|report| !report.trim().is_empty());
     let report = report.map(|report| long_text("result_summary", report, &mut blobs)).transpose()?;
-    done(&app, &id, WorkCommand::Complete { work, report }, body.key, blobs).await
+    done(&app, &id, WorkCommand::Complete { work, report }, body.by, blobs).await
 }
 
-async fn done(app: &Shared, id: &AgentId, command: WorkCommand, key: Option<RequestKey>, blobs: Vec<Blob>) -> Reply {
-    let work = submit(app, id, command, key, blobs).await?;
+async fn done(app: &Shared, id: &AgentId, command: WorkCommand, by: Attribution, blobs: Vec<Blob>) -> Reply {
+    let work = submit(app, id, command, by, blobs).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "work_item_id": work})))
 }
 
@@ -72,10 +69,10 @@ async fn submit(
     app: &Shared,
     id: &AgentId,
     command: WorkCommand,
-    key: Option<RequestKey>,
+    by: Attribution,
     blobs: Vec<Blob>,
 ) -> Result<WorkId, Failure> {
-    let request = Request { command: command.into(), cause: Cause::Operator, key };
+    let request = by.request(command);
     let answer = app.handle.submit(id, request, blobs).await?;
     let Answer::Work(work) = answer else { return Err(unexpected(&answer)) };
     Ok(work)

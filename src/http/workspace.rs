@@ -1,17 +1,17 @@
 //! Where an agent works: attached, left, detached; and the worktrees of its tasks.
 
 use super::Shared;
-use super::extract::{Agent, Body, Nothing, Public, Query, TrustBody, malformed};
+use super::extract::{Agent, Control, Nothing, Public, Query, TrustBody, malformed};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
 use crate::decide::workspace::WorkspaceCommand;
-use crate::decide::{Rejection, Request, RequestKey};
+use crate::decide::{Attribution, Rejection};
+use crate::events::Envelope;
 use crate::events::agent::Answer;
 use crate::events::workspace::Projection;
-use crate::events::{Cause, Envelope};
 use crate::fold::AgentState;
 use crate::ledger::reader;
-use crate::wire::message::provided_trust;
+use crate::wire::message::says_trust;
 use crate::wire::worktree;
 use crate::words::id::{AgentId, EventSeq};
 use axum::extract::State;
@@ -46,26 +46,25 @@ struct DetachBody {
     trust: Option<String>,
 }
 
-async fn attach(State(app): State<Shared>, Public(id): Public, body: Body<AttachBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+says_trust!(AttachBody, DetachBody);
+
+async fn attach(State(app): State<Shared>, Public(id): Public, body: Control<AttachBody>) -> Reply {
     let anchor = app.handle.folder(&body.value.path).await?;
     let unfit =
         |reason: String| malformed("invalid_path", &reason).hint("name a folder that is there, by its whole path");
     let anchor = anchor.map_err(unfit)?;
     let command = WorkspaceCommand::Attach { anchor: anchor.clone(), projection: Projection::CanonicalRoot };
-    let answer = submit(&app, &id, command, body.key).await?;
+    let answer = submit(&app, &id, command, body.by).await?;
     let Answer::Workspace(workspace) = answer else { return Err(unexpected(&answer)) };
     Ok(Json(json!({"ok": true, "agent_id": id, "workspace_id": workspace, "workspace_anchor": anchor})))
 }
 
-async fn exit(State(app): State<Shared>, Public(id): Public, body: Body<TrustBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
-    submit(&app, &id, WorkspaceCommand::Exit, body.key).await?;
+async fn exit(State(app): State<Shared>, Public(id): Public, body: Control<TrustBody>) -> Reply {
+    submit(&app, &id, WorkspaceCommand::Exit, body.by).await?;
     Ok(Json(json!({"ok": true, "agent_id": id})))
 }
 
-async fn detach(State(app): State<Shared>, Public(id): Public, body: Body<DetachBody>) -> Reply {
-    provided_trust(body.value.trust.as_deref())?;
+async fn detach(State(app): State<Shared>, Public(id): Public, body: Control<DetachBody>) -> Reply {
     let named = body.value.workspace_id;
     if named == "agent_home" {
         let reason = "is the agent's home, which is built in".to_owned();
@@ -73,17 +72,12 @@ async fn detach(State(app): State<Shared>, Public(id): Public, body: Body<Detach
     }
     let unknown = |_| Rejection::Unknown { what: "workspace", id: named.clone() };
     let workspace = named.parse().map_err(unknown)?;
-    submit(&app, &id, WorkspaceCommand::Detach { workspace }, body.key).await?;
+    submit(&app, &id, WorkspaceCommand::Detach { workspace }, body.by).await?;
     Ok(Json(json!({"ok": true, "agent_id": id, "workspace_id": workspace})))
 }
 
-async fn submit(
-    app: &Shared,
-    id: &AgentId,
-    command: WorkspaceCommand,
-    key: Option<RequestKey>,
-) -> Result<Answer, Failure> {
-    let request = Request { command: command.into(), cause: Cause::Operator, key };
+async fn submit(app: &Shared, id: &AgentId, command: WorkspaceCommand, by: Attribution) -> Result<Answer, Failure> {
+    let request = by.request(command);
     Ok(app.handle.submit(id, request, Vec::new()).await?)
 }
 

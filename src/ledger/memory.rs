@@ -119,7 +119,7 @@ impl Store for MemoryStore {
 
     fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError> {
         let tables = self.tables();
-        Ok(tables.following(after).take(limit).map(|(id, _)| id.clone()).collect())
+        Ok(tables.following(after).map(|(id, _)| id.clone()).filter(|id| !id.is_home()).take(limit).collect())
     }
 
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError> {

@@ -115,7 +115,7 @@ pub trait Store: Send + Sync {
     /// One transaction, one sync. A conflict fails its append alone; an engine failure fails them all.
     fn commit(&self, batch: &[Append]) -> Outcomes;
 
-    /// Agents with a ledger whose ids follow `after`, in the order of ids.
+    /// Agents with a ledger whose ids follow `after`, in the order of ids. The home's own ledger is no agent's.
     fn agents(&self, after: Option<&AgentId>, limit: usize) -> Result<Vec<AgentId>, StoreError>;
 
     fn head(&self, agent: &AgentId) -> Result<Option<Head>, StoreError>;

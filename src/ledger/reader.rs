@@ -4,6 +4,7 @@ use super::chain::{genesis, link};
 use super::{Head, Records, Store, StoreError, checkpoint};
 use crate::events::Envelope;
 use crate::events::codec::{self, CodecError};
+use crate::fold::home::HomeState;
 use crate::fold::{AgentState, IllegalEvent};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
@@ -255,13 +256,30 @@ pub fn fold(store: &dyn Store, agent: &AgentId) -> Result<(AgentState, Head), Re
 }
 
 fn fold_from(store: &dyn Store, mut state: AgentState, head: Head) -> Result<(AgentState, Head), ReadError> {
-    let mut reader = Reader { agent: state.agent_id.clone(), at: head };
+    let reader = Reader { agent: state.agent_id.clone(), at: head };
+    let head = to_the_head(store, reader, |envelope| state.evolve(envelope))?;
+    Ok((state, head))
+}
+
+/// Folds the home's own ledger, verifying every record. It is short: a few events a boot, and one a token.
+pub fn home(store: &dyn Store) -> Result<(HomeState, Head), ReadError> {
+    let mut state = HomeState::default();
+    let head = to_the_head(store, Reader::genesis(&AgentId::home()), |envelope| state.evolve(envelope))?;
+    Ok((state, head))
+}
+
+/// Reads on to the head; answers where that is.
+fn to_the_head(
+    store: &dyn Store,
+    mut reader: Reader,
+    mut evolve: impl FnMut(&Envelope) -> Result<(), IllegalEvent>,
+) -> Result<Head, ReadError> {
     loop {
         let before = reader.at();
-        reader.walk(store, FOLD_CHUNK_EVENTS, |_, event| Ok(state.evolve(&event.envelope)?))?;
+        reader.walk(store, FOLD_CHUNK_EVENTS, |_, event| Ok(evolve(&event.envelope)?))?;
         if reader.at() == before {
             reader.check_end(store)?;
-            return Ok((state, before));
+            return Ok(before);
         }
     }
 }

@@ -6,8 +6,9 @@
 use super::stats::each_agent;
 use crate::events::payload::payloads;
 use crate::events::{Envelope, codec};
-use crate::fold::AgentState;
+use crate::fold::home::HomeState;
 use crate::fold::row::{ListRow, closes, rows};
+use crate::fold::{AgentState, IllegalEvent};
 use crate::ledger::blob::Blobs;
 use crate::ledger::reader::{Damage, LinkedEvent, ReadError, Reader};
 use crate::ledger::{Head, Store, StoreError, chain, checkpoint};
@@ -29,7 +30,7 @@ const ROWS_CHUNK: usize = 1_024;
 /// What a verification found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// In the order of ids.
+    /// The home's own ledger, then those of agents in the order of ids.
     pub agents: Vec<AgentReport>,
     /// What concerns no agent alone.
     pub notes: Vec<String>,
@@ -90,6 +91,9 @@ pub fn verify(
         progress,
         done: Progress::default(),
     };
+    if only.is_none() && store.head(&AgentId::home()) != Ok(None) {
+        report.agents.push(home(store));
+    }
     each_agent(store, only, |agent| {
         let strays = verifier.listed.before(agent);
         report.agents.extend(strays.iter().filter(|_| only.is_none()).map(lost));
@@ -102,6 +106,34 @@ pub fn verify(
     }
     report.notes.extend(verifier.listed.fault.map(|error| format!("the list cannot be read: {error}")));
     Ok(report)
+}
+
+/// Verifies the home's own ledger, which has neither rows nor payloads.
+pub fn home(store: &dyn Store) -> AgentReport {
+    let mut reader = Reader::genesis(&AgentId::home());
+    let mut state = HomeState::default();
+    let damage = walk_home(store, &mut reader, &mut state).err().map(|error| match error {
+        ReadError::Store(error) => Found { seq: state.head.next(), reason: error.to_string() },
+        ReadError::Damaged { seq, damage, .. } => Found { seq, reason: damage.to_string() },
+    });
+    AgentReport { agent: AgentId::home(), events: state.head.0, head: reader.at().hash, damage, notes: Vec::new() }
+}
+
+fn walk_home(store: &dyn Store, reader: &mut Reader, state: &mut HomeState) -> Result<(), ReadError> {
+    loop {
+        let events = reader.read(store, ANCHOR_EVENTS)?;
+        if events.is_empty() {
+            return reader.check_end(store);
+        }
+        for LinkedEvent { envelope, .. } in &events {
+            let damaged = |illegal: IllegalEvent| ReadError::Damaged {
+                agent: AgentId::home(),
+                seq: envelope.seq,
+                damage: illegal.into(),
+            };
+            state.evolve(envelope).map_err(damaged)?;
+        }
+    }
 }
 
 /// An agent that is listed, and of which there is nothing else.

@@ -10,11 +10,10 @@ use super::meter::Counts;
 use super::model::catalog::ModelError;
 use super::permit::{Occupied, WaitingForPermit};
 use super::secret::SecretError;
-use super::source::Token;
+use super::source::{CAPABILITY_PREFIX, Token};
 use crate::decide::operator::OperatorCommand;
 use crate::decide::waiting::WaitingCommand;
-use crate::decide::{Command, Rejection, Request, RequestKey, agent::AgentCommand};
-use crate::events::Cause;
+use crate::decide::{Attribution, Command, Rejection, Request, agent::AgentCommand};
 use crate::events::agent::Answer;
 use crate::events::operator::BindingTerms;
 use crate::events::waiting::DeliveryMode;
@@ -216,12 +215,12 @@ impl Handle {
         &self,
         agent: &AgentId,
         new: NewTrigger,
-        key: Option<RequestKey>,
+        by: Attribution,
     ) -> Result<CreatedTrigger, SubmitError> {
-        let token = Token::draw().map_err(|error| SubmitError::Unavailable(error.to_string()))?;
+        let token = Token::draw(CAPABILITY_PREFIX).map_err(|error| SubmitError::Unavailable(error.to_string()))?;
         let NewTrigger { mode, label, work } = new;
         let command = WaitingCommand::CreateTrigger { mode, label, work, token_hash: token.hash() };
-        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        let request = by.request(command);
         let Answer::Trigger(trigger) = self.submit(agent, request, Vec::new()).await? else {
             return Err(Rejection::KeyReused.into());
         };
@@ -238,24 +237,19 @@ impl Handle {
         agent: &AgentId,
         mut terms: BindingTerms,
         (url, bearer_token): (reqwest::Url, Option<String>),
-        key: Option<RequestKey>,
+        by: Attribution,
     ) -> Result<BindingId, SubmitError> {
         let kept = CallbackSecret { url: url.into(), bearer_token }.kept();
         let name = secret_name("binding", agent)?;
         terms.secret.clone_from(&name);
-        let request = Request { command: OperatorCommand::Bind { terms }.into(), cause: Cause::Operator, key };
+        let request = by.request(OperatorCommand::Bind { terms });
         let (answer, _) = self.submit_with_secret(agent, request, name, kept).await?;
         bound(&answer)
     }
 
     /// Ends the binding of that name or id.
-    pub async fn unbind(
-        &self,
-        agent: &AgentId,
-        name: String,
-        key: Option<RequestKey>,
-    ) -> Result<BindingId, SubmitError> {
-        let request = Request { command: OperatorCommand::Unbind { name }.into(), cause: Cause::Operator, key };
+    pub async fn unbind(&self, agent: &AgentId, name: String, by: Attribution) -> Result<BindingId, SubmitError> {
+        let request = by.request(OperatorCommand::Unbind { name });
         bound(&self.submit(agent, request, Vec::new()).await?)
     }
 
@@ -401,7 +395,7 @@ impl Handle {
 
 /// A name under which a secret may be kept; it tells nothing of the secret.
 pub(super) fn secret_name(purpose: &str, agent: &AgentId) -> Result<String, SubmitError> {
-    let drawn = Token::draw().map_err(|error| SubmitError::Unavailable(error.to_string()))?;
+    let drawn = Token::draw("").map_err(|error| SubmitError::Unavailable(error.to_string()))?;
     Ok(format!("{purpose}/{agent}/{:.32}", drawn.hash().to_string()))
 }
 

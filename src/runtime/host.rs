@@ -6,6 +6,7 @@ use super::effect::delivery::Transport;
 use super::effect::{command, trigger};
 use super::feed::Feed;
 use super::handle::{Handle, Occupancy, SubmitError};
+use super::home::HomeLedger;
 use super::mail::Mail;
 use super::meter::Meter;
 use super::model::catalog::Models;
@@ -16,6 +17,7 @@ use super::settings::Settings;
 use super::source::Source;
 use crate::decide::Request;
 use crate::decide::agent::{AgentCommand, NewAgent};
+use crate::decide::home::HomeCommand;
 use crate::decide::workspace::WorkspaceCommand;
 use crate::events::Cause;
 use crate::events::agent::Role;
@@ -62,6 +64,7 @@ pub struct Parts {
 pub(super) struct Shared {
     pub store: Arc<dyn Store>,
     pub writer: Writer,
+    pub home: HomeLedger,
     pub blobs: Blobs,
     pub boot: Boot,
     pub agents_folder: PathBuf,
@@ -119,7 +122,9 @@ impl Host {
     pub async fn start(parts: Parts) -> Result<Self, SubmitError> {
         let (writer, writer_thread) =
             Writer::start(parts.store.clone()).map_err(|error| SubmitError::Unavailable(error.to_string()))?;
-        let shared = Arc::new(Shared::new(parts, writer));
+        let (home, read) = HomeLedger::open(&*parts.store);
+        let shared = Arc::new(Shared::new(parts, writer, home));
+        shared.admit_home(read)?;
         shared.sweep_runs();
         shared.sweep_payloads();
         trigger::sweep(&shared);
@@ -134,6 +139,7 @@ impl Host {
             shared.nudge(&agent);
         }
         let host = Self { handle: Handle { shared }, writer_thread, wheel };
+        host.record_boot().await;
         host.create_default_agent().await?;
         tokio::spawn(secret::sweep(host.handle()));
         Ok(host)
@@ -163,6 +169,16 @@ impl Host {
         let joined = tokio::task::spawn_blocking(move || self.writer_thread.join()).await;
         if let Err(error) = joined {
             tracing::error!(%error, "the ledger's writer could not be waited for");
+        }
+    }
+
+    /// A home whose ledger cannot be written is served all the same; the log and its quarantine tell.
+    async fn record_boot(&self) {
+        let settings = self.handle.settings().recorded.clone();
+        let release = env!("CARGO_PKG_VERSION").to_owned();
+        let boot = HomeCommand::Boot { boot: self.handle.boot(), release, settings };
+        if let Err(error) = self.handle.submit_home(boot, Cause::Runtime).await {
+            tracing::error!(%error, "the boot is not recorded in the home's ledger");
         }
     }
 
@@ -209,12 +225,13 @@ fn room_in_inbox(cause: &Cause) -> usize {
 }
 
 impl Shared {
-    fn new(parts: Parts, writer: Writer) -> Self {
+    fn new(parts: Parts, writer: Writer, home: HomeLedger) -> Self {
         let settings = parts.settings;
         Self {
             blobs: Blobs::new(parts.store.clone(), parts.blobs_folder).in_boot(parts.boot),
             store: parts.store,
             writer,
+            home,
             boot: parts.boot,
             agents_folder: parts.agents_folder,
             processes: parts.processes,
@@ -237,6 +254,18 @@ impl Shared {
             quarantine: Mutex::default(),
             shutting_down: AtomicBool::new(false),
             loops: watch::Sender::new(0),
+        }
+    }
+
+    /// A damaged ledger of the home is quarantined: the agents are served, and named tokens open nothing.
+    fn admit_home(&self, read: Result<(), ReadError>) -> Result<(), SubmitError> {
+        match read {
+            Ok(()) => Ok(()),
+            Err(ReadError::Store(error)) => Err(error.into()),
+            Err(error @ ReadError::Damaged { .. }) => {
+                self.set_apart(&AgentId::home(), error.to_string());
+                Ok(())
+            }
         }
     }
 

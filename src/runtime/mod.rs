@@ -2,6 +2,7 @@
 //!
 //! - [`host`]: which agents are awake here; start and shutdown in order
 //! - [`agent_loop`]: one agent, one loop, one owner of its state
+//! - `home`: the home's own ledger, and with it the named tokens
 //! - [`handle`]: what the surfaces hold: submit a command, read a durable state, follow a ledger
 //! - [`reconcile`]: owed minus running is started, running minus owed is stopped; the same at boot and in service
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
@@ -18,6 +19,7 @@ mod deadline;
 pub mod effect;
 pub mod feed;
 pub mod handle;
+pub mod home;
 pub mod host;
 mod mail;
 pub mod meter;

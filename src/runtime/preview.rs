@@ -37,20 +37,26 @@ pub struct Preview {
 
 impl Handle {
     /// The prompt of the round that `new` would lead to, or join.
-    pub async fn preview(&self, agent: &AgentId, new: NewMessage, blob: Option<Blob>) -> Result<Preview, SubmitError> {
+    pub async fn preview(
+        &self,
+        agent: &AgentId,
+        cause: Cause,
+        new: NewMessage,
+        blob: Option<Blob>,
+    ) -> Result<Preview, SubmitError> {
         let state = self.read(agent, AgentState::clone).await?;
         let reading = guidance::Reading::of(&self.shared, &state);
         let (files, mut blobs) = reading.read(&self.shared).await;
         blobs.extend(blob);
         let shared = self.shared.clone();
-        blocking(move || preview(&shared, state, new, files, blobs)).await
+        blocking(move || preview(&shared, state, (cause, new), files, blobs)).await
     }
 }
 
 fn preview(
     shared: &Arc<Shared>,
     mut state: AgentState,
-    new: NewMessage,
+    new: (Cause, NewMessage),
     guidance: Vec<GuidanceFile>,
     blobs: Vec<Blob>,
 ) -> Result<Preview, SubmitError> {
@@ -69,12 +75,12 @@ fn preview(
 fn imagine(
     shared: &Arc<Shared>,
     state: &mut AgentState,
-    new: NewMessage,
+    (cause, new): (Cause, NewMessage),
     guidance: Vec<GuidanceFile>,
 ) -> Result<Vec<Envelope>, SubmitError> {
     let mut staged = Staged::default();
     let mut tell = |state: &mut AgentState, command: Command| {
-        let request = Request::new(command, Cause::Operator);
+        let request = Request::new(command, cause.clone());
         let told = handle(state, &request, shared.source.now(), &mut staged);
         told.map_err(|illegal| SubmitError::Unavailable(illegal.to_string()))?.map_err(SubmitError::from)
     };

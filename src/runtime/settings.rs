@@ -1,5 +1,6 @@
 //! What a host is told when it starts.
 
+use crate::events::home::SettingValue;
 use crate::events::turn::TurnPolicy;
 use crate::runtime::process::CommandEnvironment;
 use crate::words::id::AgentId;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub command_environment: CommandEnvironment,
     /// What capability URLs begin with, such as `http://127.0.0.1:7878`.
     pub callback_base_url: String,
+    /// What the home's ledger records of the settings, without secrets.
+    pub recorded: Vec<SettingValue>,
 }
 
 impl Settings {
@@ -40,6 +43,7 @@ impl Settings {
             linger_ms: limit::LINGER_MS,
             command_environment: CommandEnvironment::default(),
             callback_base_url: String::new(),
+            recorded: Vec::new(),
         }
     }
 

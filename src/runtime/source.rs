@@ -94,10 +94,13 @@ fn random() -> std::io::Result<[u8; 32]> {
 /// A capability's secret: 32 random bytes, which are shown once and of which only the hash is kept.
 pub struct Token(SecretString);
 
+/// Begins the secret of every capability.
+pub const CAPABILITY_PREFIX: &str = "cb_";
+
 impl Token {
-    /// Draws one from the kernel.
-    pub fn draw() -> std::io::Result<Self> {
-        Ok(Self(format!("cb_{}", Hash(random()?)).into()))
+    /// Draws one from the kernel. The prefix tells people and scanners what it is.
+    pub fn draw(prefix: &str) -> std::io::Result<Self> {
+        Ok(Self(format!("{prefix}{}", Hash(random()?)).into()))
     }
 
     /// The text that whoever holds the capability presents.

@@ -2,9 +2,8 @@
 
 use super::handle::{Handle, SubmitError, secret_name};
 use super::source::draw_webhook_secret;
+use crate::decide::Attribution;
 use crate::decide::waiting::WaitingCommand;
-use crate::decide::{Request, RequestKey};
-use crate::events::Cause;
 use crate::fold::AgentState;
 use crate::words::id::AgentId;
 use secrecy::SecretString;
@@ -19,14 +18,14 @@ impl Handle {
         agent: &AgentId,
         given: Option<SecretString>,
         keeps_previous: bool,
-        key: Option<RequestKey>,
+        by: Attribution,
     ) -> Result<Option<SecretString>, SubmitError> {
         let drawn = given.is_none().then(draw_webhook_secret).transpose();
         let drawn = drawn.map_err(|error| SubmitError::Unavailable(error.to_string()))?;
         let Some(kept) = given.or_else(|| drawn.clone()) else { return Ok(None) };
         let name = secret_name(PURPOSE, agent)?;
         let command = WaitingCommand::SetWebhookSecret { secret: name.clone(), keeps_previous };
-        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        let request = by.request(command);
         let (_, is_set) = self.submit_with_secret(agent, request, name, kept).await?;
         Ok(drawn.filter(|_| is_set))
     }

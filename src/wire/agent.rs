@@ -1,6 +1,6 @@
 //! The agent as clients see it: list entry, summary, state. Projections, assembled on read (state seed).
 
-use super::open;
+use super::{actor, open};
 use crate::events::agent::{Ownership, Preset, Role, Visibility};
 use crate::events::workspace::WorkspaceName;
 use crate::fold::AgentState;
@@ -118,6 +118,7 @@ pub fn summary(state: &AgentState, setting: &Setting<'_>) -> Value {
         "recent_brief_count": state.briefs.last.0,
         "recent_event_count": state.head,
         "last_turn": last_turn(state),
+        "controlled_by": actor::controls(&state.controls),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Operator bindings: as clients make them, and as they are told. What a binding keeps secret it never tells.
 
-use super::message::BodyError;
+use super::message::{BodyError, ControlBody, says_trust};
 use crate::decide::operator::NewIngress;
 use crate::events::operator::{BindingTerms, OperatorEvent};
 use crate::events::{Envelope, Event};
@@ -28,7 +28,7 @@ pub struct BindingBody {
     provider: Option<String>,
     provider_identity_ref: Option<String>,
     metadata: Option<Value>,
-    pub trust: Option<String>,
+    trust: Option<String>,
 }
 
 /// How deliveries are authorized. The aliases are of older clients.
@@ -58,6 +58,8 @@ pub struct IngressBody {
     causation_id: Option<String>,
     metadata: Option<Value>,
 }
+
+says_trust!(BindingBody);
 
 impl BindingBody {
     /// The terms but for the name of their secret, and the token that deliveries show. `callback_origin`: the callback
@@ -95,6 +97,8 @@ impl DeliveryAuth {
         }
     }
 }
+
+impl ControlBody for IngressBody {}
 
 impl IngressBody {
     /// What was said, with where it came from. `terms`: of the binding that it names, if that is there.

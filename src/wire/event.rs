@@ -3,6 +3,7 @@
 //! `local_debug` is the raw record. `operator` holds user-facing facts, provenance and bounded summaries: no prompts, no
 //! arguments or output of tools, no paths. What it leaves out is listed in `redactions`.
 
+use super::actor::ActorView;
 use crate::events::call::CallResult;
 use crate::events::codec;
 use crate::events::queue::{Admission, BodyType, QueueEvent, Subject, Surface, Trust};
@@ -10,7 +11,7 @@ use crate::events::task::Exit;
 use crate::events::turn::{Entry, TurnEvent};
 use crate::events::work::{WorkEvent, WorkItemCreated, WorkItemUpdated};
 use crate::events::{
-    AgentEvent, Cause, Envelope, Event, MemoryEvent, OperatorEvent, TaskEvent, WaitingEvent, WorkspaceEvent,
+    AgentEvent, Cause, Envelope, Event, HomeEvent, MemoryEvent, OperatorEvent, TaskEvent, WaitingEvent, WorkspaceEvent,
 };
 use crate::words::content::Content;
 use crate::words::hash::Hash;
@@ -82,11 +83,13 @@ impl Serialize for Id<'_> {
     }
 }
 
-/// Where a message came from, under the names of the seed; empty for all else.
-#[derive(Default, Serialize)]
+/// Where a message came from, under the names of the seed, and who asked for a control mutation.
+#[derive(Serialize)]
 struct Provenance<'a> {
     #[serde(flatten)]
     message: Option<MessageProvenance<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<ActorView<'a>>,
 }
 
 #[derive(Serialize)]
@@ -152,7 +155,10 @@ fn shown<'a>(
         kind: envelope.event.kind(),
         schema_version: codec::version(&envelope.event),
         projection: ShownProjection { name: projection.name(), raw_payload_included: raw, redactions },
-        provenance: provenance(&envelope.event),
+        provenance: Provenance {
+            message: message_provenance(&envelope.event),
+            actor: envelope.cause.actor().map(|actor| ActorView::of(actor, projection)),
+        },
         payload,
         hash: raw.then_some(hash),
         prev_hash: raw.then_some(previous),
@@ -168,9 +174,9 @@ fn body(event: &Event) -> Value {
     json_of(event)
 }
 
-fn provenance(event: &Event) -> Provenance<'_> {
-    let Event::Queue(QueueEvent::Enqueued(message)) = event else { return Provenance::default() };
-    let message = MessageProvenance {
+fn message_provenance(event: &Event) -> Option<MessageProvenance<'_>> {
+    let Event::Queue(QueueEvent::Enqueued(message)) = event else { return None };
+    Some(MessageProvenance {
         origin: super::message::origin(&message.origin),
         trust: message.trust,
         authority_class: message.trust.authority_class(),
@@ -179,8 +185,7 @@ fn provenance(event: &Event) -> Provenance<'_> {
         message_id: message.message,
         correlation_id: message.correlation_id.as_deref(),
         causation_id: message.causation_id.as_deref(),
-    };
-    Provenance { message: Some(message) }
+    })
 }
 
 /// The operator's view of a body, and what it leaves out.
@@ -262,7 +267,10 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
             add(&mut shown, "text", notice.text.excerpt());
             (shown, list(if notice.text.stored().is_some() { &["text"] } else { &[] }))
         }
-        Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => {
+        // Settings name paths.
+        Event::Home(HomeEvent::SettingsChanged(_)) => hide(&envelope.event, &["settings"]),
+        Event::Home(HomeEvent::TokenCreated(_)) => hide(&envelope.event, &["token_hash"]),
+        Event::Home(_) | Event::Agent(_) | Event::Queue(_) | Event::Turn(_) | Event::Task(_) | Event::Waiting(_) => {
             (body(&envelope.event), Vec::new())
         }
     }

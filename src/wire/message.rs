@@ -4,6 +4,7 @@ use crate::decide::queue::{NewMessage, QueueCommand, SENDERS, Which};
 use crate::decide::waiting::NewWake;
 use crate::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surface, Trust};
 use crate::words::content::{Blob, Content};
+use crate::words::id::TokenName;
 use crate::words::time::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -124,13 +125,13 @@ impl EnqueueBody {
 }
 
 impl PromptBody {
-    /// An operator's prompt.
-    pub fn message(self, surface: Surface, admission: Admission) -> (NewMessage, Option<Blob>) {
+    /// An operator's prompt. The actor is the token's name, by which the agent is told who speaks.
+    pub fn message(self, actor: &TokenName, surface: Surface, admission: Admission) -> (NewMessage, Option<Blob>) {
         let (body, blob) = Content::new(self.text);
         let new = NewMessage {
             kind: MessageKind::OperatorPrompt,
             lane: None,
-            origin: Origin::Operator { actor_id: Some("control".into()) },
+            origin: Origin::Operator { actor_id: Some(actor.to_string()) },
             surface,
             admission,
             body_type: BodyType::Text,
@@ -150,7 +151,6 @@ pub const DROPPED_BY_OPERATOR: &str = "dropped_by_operator";
 
 impl DropManyBody {
     pub fn command(self) -> Result<QueueCommand, BodyError> {
-        provided_trust(self.trust.as_deref())?;
         let kinds = match &self.from {
             None => Vec::new(),
             Some(name) => kinds_from(name)?.to_vec(),
@@ -239,6 +239,29 @@ pub fn origin(origin: &Origin) -> Value {
         Origin::Task { task } => json!({"kind": "task", "task_id": task}),
     }
 }
+
+/// The body of a control route. It may claim a trust, which is recorded and elevates nothing.
+pub trait ControlBody {
+    fn trust(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Bodies with a member `trust`.
+macro_rules! says_trust {
+    ($($body:ty),+) => {$(
+        impl $crate::wire::message::ControlBody for $body {
+            fn trust(&self) -> Option<&str> {
+                self.trust.as_deref()
+            }
+        }
+    )+};
+}
+pub(crate) use says_trust;
+
+says_trust!(DropManyBody);
+impl ControlBody for PromptBody {}
+impl ControlBody for WakeBody {}
 
 /// The trust that a control body names, if it is one. It is recorded and elevates nothing.
 pub fn provided_trust(name: Option<&str>) -> Result<Option<Trust>, BodyError> {

@@ -2,6 +2,7 @@
 //!
 //! The contract is the control-plane seed; required members and their types follow the shapes that its clients read.
 
+pub mod actor;
 pub mod agent;
 pub mod binding;
 pub mod catalogue;
@@ -11,6 +12,7 @@ pub mod message;
 mod open;
 pub mod problem;
 pub mod record;
+pub mod token;
 pub mod waiting;
 pub mod work;
 pub mod worktree;

@@ -39,12 +39,13 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("invalid_path", 400, "the path cannot be read, or names no folder that is there"),
     ("invalid_query", 400, "the query has an unknown or unreadable parameter"),
     ("invalid_run_id", 400, "the query names no run"),
-    ("unauthorized", 401, "the control token is missing or wrong"),
+    ("unauthorized", 401, "the token is missing or wrong; it may have expired or been revoked"),
     ("invalid_signature", 401, "the webhook is not signed with the agent's secret"),
     ("agent_private", 403, "the agent is its parent's alone"),
     ("binding_mismatch", 403, "the operator binding speaks for somebody else, or only listens"),
     ("foreign_host", 403, "without a token, only this machine's names for itself are served"),
     ("foreign_origin", 403, "without a token, pages of other origins are not served"),
+    ("insufficient_scope", 403, "the token does not have the scope that this needs"),
     ("kind_origin_mismatch", 403, "messages of this kind do not come from such an origin"),
     ("not_allowed", 403, "the field is not for callers of this route"),
     ("agent_not_found", 404, "there is no such agent"),
@@ -61,6 +62,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("message_not_waiting", 409, "the message was taken up or dropped"),
     ("no_current_run", 409, "no run is under way"),
     ("nothing_to_do", 409, "it is as it was asked to be"),
+    ("token_exists", 409, "there is a token of this name"),
     ("skill_already_installed", 409, "the agent has a skill of this name"),
     ("stale_attempt", 409, "the result is of an attempt that was replaced"),
     ("stale_run_id", 409, "another run is under way; `current_run_id` names it"),
@@ -141,6 +143,8 @@ fn hint(rejection: &Rejection) -> Option<&'static str> {
         Rejection::Unknown { what: "timer", .. } => "holon timer list names the timers there are",
         Rejection::Unknown { what: "wait", .. } => "holon wait list names the waits there are",
         Rejection::Unknown { what: "external trigger", .. } => "holon trigger list names the triggers there are",
+        Rejection::Unknown { what: "token", .. } => "holon token list names the tokens there are",
+        Rejection::TokenExists { .. } => "choose another name, or revoke that token first",
         Rejection::Unknown { what: "operator binding", .. } | Rejection::NotBound { .. } => {
             "holon binding list names the bindings there are"
         }
@@ -168,6 +172,7 @@ fn status(rejection: &Rejection) -> u16 {
         | Rejection::StaleRun { .. }
         | Rejection::NoCurrentRun
         | Rejection::Ended { .. }
+        | Rejection::TokenExists { .. }
         | Rejection::SkillInstalled { .. }
         | Rejection::MessageNotWaiting
         | Rejection::StaleAttempt

@@ -1,6 +1,6 @@
 //! Work items that are completed, and how a client alters one.
 
-use super::message::BodyError;
+use super::message::{BodyError, says_trust};
 use crate::events::work::{
     BlockerChange, PlanStatus, Todo, TodoStatus, WorkChange, WorkEvent, WorkItemCompleted, WorkItemCreated,
 };
@@ -89,8 +89,10 @@ fn shown(
 #[serde(deny_unknown_fields)]
 pub struct CreateBody {
     objective: String,
-    pub trust: Option<String>,
+    trust: Option<String>,
 }
+
+says_trust!(CreateBody, UpdateBody);
 
 /// `POST /control/agents/:id/work-items/:wid/update`: what is absent stays.
 #[derive(Debug, Default, Deserialize)]
@@ -108,7 +110,7 @@ pub struct UpdateBody {
     /// What stands in its way; an empty text clears it.
     blocked_by: Option<String>,
     recheck_after_ms: Option<u64>,
-    pub trust: Option<String>,
+    trust: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,6 @@
 //! Names of things. Ids are counters in the state, scoped to the agent, in a readable text form (architecture 5).
 
-use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX, SKILL_NAME_BYTES_MAX};
+use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX, SKILL_NAME_BYTES_MAX, TOKEN_NAME_BYTES_MAX};
 use super::readable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -10,6 +10,8 @@ use std::sync::Arc;
 /// The name of an agent: 1 to 64 of ASCII letters, digits, `.`, `-`, `_`, not starting with `.` (semantics 1).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AgentId(Arc<str>);
+
+const HOME: &str = ".home";
 
 /// Why a text is not an agent id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +47,20 @@ impl AgentId {
             return Err(AgentIdError::Reserved);
         }
         Ok(id)
+    }
+
+    /// The id of the home's own ledger. No agent has it: an agent's id does not start with `.`.
+    pub fn home() -> Self {
+        Self(HOME.into())
+    }
+
+    pub fn is_home(&self) -> bool {
+        &*self.0 == HOME
+    }
+
+    /// Reads the id of any ledger: an agent's, or the home's own.
+    pub fn of_ledger(text: &str) -> Result<Self, AgentIdError> {
+        if text == HOME { Ok(Self::home()) } else { Self::parse(text) }
     }
 
     pub fn as_str(&self) -> &str {
@@ -116,6 +132,51 @@ impl FromStr for SkillName {
 }
 
 impl fmt::Display for SkillName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a token, by which records say who asked: ASCII letters, digits, `.`, `-` and `_`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct TokenName(String);
+
+/// A text is not a token's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is 1 to {TOKEN_NAME_BYTES_MAX} of ASCII letters, digits, '.', '-' and '_'")]
+pub struct TokenNameError;
+
+impl TokenName {
+    /// The name of the token that the server is configured with. No other token has it.
+    pub fn control() -> Self {
+        Self("control".into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for TokenName {
+    type Error = TokenNameError;
+
+    fn try_from(text: String) -> Result<Self, TokenNameError> {
+        let is_plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_');
+        let is_name = (1..=TOKEN_NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain);
+        if is_name { Ok(Self(text)) } else { Err(TokenNameError) }
+    }
+}
+
+impl FromStr for TokenName {
+    type Err = TokenNameError;
+
+    fn from_str(text: &str) -> Result<Self, TokenNameError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl fmt::Display for TokenName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

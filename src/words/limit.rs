@@ -168,6 +168,12 @@ pub const SEARCH_MATCHES_MAX: u32 = 2_000;
 pub const GUIDANCE_BYTES_MAX: usize = 64 * 1024;
 /// Skills installed for one agent.
 pub const SKILLS_MAX: usize = 32;
+/// Named tokens of a home: each request is compared with all of them.
+pub const TOKENS_MAX: usize = 256;
+/// Settings that a start records.
+pub const SETTINGS_MAX: usize = 256;
+/// A token's name: records repeat it in every event that its holder leads to.
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// A skill's name, and what is told of what it is for.
 pub const SKILL_NAME_BYTES_MAX: usize = 64;
 pub const SKILL_DESCRIPTION_BYTES_MAX: usize = 1_024;
@@ -328,3 +334,4 @@ const _: () = assert!(MESSAGE_BODY_BYTES_MAX < REQUEST_BODY_BYTES_MAX);
 const _: () = assert!(REQUEST_BODY_BYTES_MAX < REQUEST_BODIES_BYTES_MAX);
 const _: () = assert!(CALLBACK_BODY_BYTES_MAX < MESSAGE_BODY_BYTES_MAX);
 const _: () = assert!(EVENTS_PAGE_MAX as u64 >= ANCHOR_EVENTS);
+const _: () = assert!(SETTINGS_MAX * 2 * EXCERPT_BYTES_MAX < EVENT_BYTES_MAX);

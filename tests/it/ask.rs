@@ -32,6 +32,11 @@ impl Ask {
         Self { http, base: daemon.url.clone(), token: None }
     }
 
+    /// The same client, of another daemon.
+    pub fn at(&self, daemon: &Daemon) -> Self {
+        Self { base: daemon.url.clone(), ..self.clone() }
+    }
+
     /// The same with a control token.
     pub fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.into()), ..self.clone() }

@@ -228,12 +228,12 @@ fn an_agent_is_archived_for_good_and_its_ledger_stays() {
     say(&home, &["prompt", "--agent", "other", "hello"]).refused(1, &["its ledger is sealed", "create another agent"]);
     say(&home, &["agent", "start", "other"]).refused(1, &["its ledger is sealed"]);
     let verified = say(&home, &["ledger", "verify", "--json"]).json();
-    assert_eq!(verified["agents"].as_array().map(Vec::len), Some(2));
+    assert_eq!(verified["agents"].as_array().map(Vec::len), Some(3), "the home's own, and those of agents");
     wait(async {
         daemon.prompt("main", "spawn: wait\n  $ sleep 600\nwait task").await;
         daemon.wait_for("main", "task_child_spawned").await;
     });
     let verified = say(&home, &["ledger", "verify", "--json"]).json();
-    assert_eq!(verified["agents"][1]["agent_id"], "main.c1", "private agents are verified too");
+    assert_eq!(verified["agents"][2]["agent_id"], "main.c1", "private agents are verified too");
     say(&home, &["prompt", "--agent", "main.c1", "hello"]).refused(1, &["private", "its parent"]);
 }

@@ -269,6 +269,11 @@ impl Daemon {
         Client::new(Address::Socket(self.socket.clone()), None).expect("a client")
     }
 
+    /// A client over the socket that shows a token all the same.
+    pub fn client_with(&self, token: &str) -> Client {
+        Client::new(Address::Socket(self.socket.clone()), Some(token.into())).expect("a client")
+    }
+
     pub async fn get(&self, path: &str) -> Value {
         let answer = self.client.get(path).await.unwrap_or_else(|error| panic!("GET {path}: {error:?}"));
         contract::hold("GET", path, 200, &answer);

@@ -37,6 +37,7 @@ mod fault;
 mod fork;
 mod fuzz;
 mod guides;
+mod home_ledger;
 mod host;
 mod http;
 mod ingress;

@@ -50,7 +50,8 @@ async fn appends_queues_postures_and_effects_are_counted() {
     daemon.answer("main", &message).await;
 
     let after = series(&daemon).await;
-    let heads: u64 = daemon.head("main").await + daemon.head("second").await;
+    let home = daemon.get("/home/ledger").await["event_seq"].as_u64().expect("a number");
+    let heads: u64 = daemon.head("main").await + daemon.head("second").await + home;
     assert!(after["holon_events_total"] > before["holon_events_total"]);
     assert!(after["holon_events_total"] <= heads as f64, "nothing is counted twice");
     let commits = after["holon_commits_total"];

@@ -181,6 +181,8 @@ const TEXTS: &[(&str, &[&str])] = &[
     ("operator_delivery_completed", &["transport_delivery_id"]),
     ("operator_delivery_failed", &["summary"]),
     ("operator_delivery_abandoned", &["route_id", "reason"]),
+    ("runtime_booted", &["release"]),
+    ("runtime_shut_down", &["reason"]),
 ];
 
 /// Whether a value of this shape may hold a text that somebody wrote.

@@ -8,7 +8,7 @@ use std::fs;
 
 /// What is done to the ledger of an agent behind the daemon's back.
 #[derive(Clone, Copy, Debug)]
-enum Damage {
+pub enum Damage {
     /// A byte of the record is another.
     Flipped(u64),
     /// The record is not where the index says.
@@ -18,7 +18,7 @@ enum Damage {
 }
 
 impl Damage {
-    fn inflict(self, home: &Home, agent: &str) {
+    pub fn inflict(self, home: &Home, agent: &str) {
         let file = Database::open(home.path().join("ledger.redb")).expect("nobody serves it");
         let number = {
             let agents = file.begin_read().unwrap().open_table(AGENTS).unwrap();

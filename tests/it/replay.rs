@@ -111,7 +111,9 @@ fn the_fixtures_have_seen_every_kind_of_event() {
     let ledgers = FIXTURES.iter().flat_map(|name| ledgers(&folder(name)));
     let kind = |record: &[u8]| codec::decode(record).expect("a record").event.kind();
     let seen: BTreeSet<&str> = ledgers.flat_map(|(_, records)| records.iter().map(kind).collect::<Vec<_>>()).collect();
-    let kinds = PLANES.iter().flat_map(|(_, kinds)| kinds.iter().map(|kind| kind.kind));
+    // Fixtures are ledgers of agents.
+    let planes = PLANES.iter().filter(|(plane, _)| *plane != "home");
+    let kinds = planes.flat_map(|(_, kinds)| kinds.iter().map(|kind| kind.kind));
     let missing: Vec<&str> = kinds.filter(|kind| !seen.contains(kind)).collect();
     assert!(missing.is_empty(), "no fixture holds {missing:?}");
 }

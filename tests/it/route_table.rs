@@ -12,92 +12,100 @@ const TABLE: &str = "
     GET  /handshake                                              open     Handshake
     GET  /healthz                                                open     Ok
     GET  /readyz                                                 open     Ok
-    GET  /openapi.json                                           guarded  object
-    GET  /metrics                                                guarded  text/plain
-    GET  /models                                                 guarded  Models
-    GET  /schema/events                                          guarded  Catalogue
-    GET  /events/stream                                          guarded  text/event-stream
-    GET  /agents                                                 guarded  [AgentEntry]
-    GET  /agents/list                                            guarded  [AgentEntry]
-    GET  /status                                                 guarded  Summary
-    GET  /state                                                  guarded  State
-    GET  /briefs                                                 guarded  [Brief]
-    GET  /transcript                                             guarded  [Entry]
-    GET  /worktree-summary                                       guarded  Worktrees
-    GET  /agents/{id}/status                                     guarded  Summary
-    GET  /agents/{id}/state                                      guarded  State
-    GET  /agents/{id}/briefs                                     guarded  [Brief]
-    GET  /agents/{id}/transcript                                 guarded  [Entry]
-    GET  /agents/{id}/worktree-summary                           guarded  Worktrees
-    GET  /agents/{id}/skills                                     guarded  Skills
-    GET  /agents/{id}/diagnostics                                guarded  Diagnostics
-    GET  /agents/{id}/messages/{rid}                             guarded  Message
-    GET  /agents/{id}/events                                     guarded  EventPage
-    GET  /agents/{id}/events/stream                              guarded  text/event-stream
-    GET  /agents/{id}/work-items                                 guarded  [WorkItem]
-    GET  /agents/{id}/work-items/{rid}                           guarded  WorkItem
-    GET  /agents/{id}/tasks                                      guarded  [Task]
-    GET  /agents/{id}/tasks/{rid}                                guarded  Task
-    GET  /agents/{id}/tasks/{rid}/output                         guarded  TaskOutput
-    GET  /agents/{id}/timers                                     guarded  [Timer]
-    GET  /agents/{id}/timers/{rid}                               guarded  Timer
-    GET  /agents/{id}/waits                                      guarded  [Wait]
-    GET  /agents/{id}/waits/{rid}                                guarded  Wait
-    GET  /agents/{id}/external-triggers                          guarded  [Trigger]
-    GET  /agents/{id}/external-triggers/{rid}                    guarded  Trigger
-    GET  /agents/{id}/operator-bindings                          guarded  [Binding]
-    GET  /agents/{id}/operator-bindings/{rid}                    guarded  Binding
-    GET  /agents/{id}/operator-notifications                     guarded  [Notice]
-    GET  /agents/{id}/operator-notifications/{rid}               guarded  Notice
-    GET  /ledgers                                                guarded  [Head]
-    GET  /agents/{id}/ledger                                     guarded  Ledger
-    GET  /agents/{id}/ledger/verify                              guarded  Verification
-    GET  /agents/{id}/ledger/prompt                              guarded  PastPrompt
-    POST /enqueue                                                guarded  Sent
-    POST /agents/{id}/enqueue                                    guarded  Sent
+    GET  /openapi.json                                           read     object
+    GET  /metrics                                                read     text/plain
+    GET  /models                                                 read     Models
+    GET  /schema/events                                          read     Catalogue
+    GET  /events/stream                                          read     text/event-stream
+    GET  /agents                                                 read     [AgentEntry]
+    GET  /agents/list                                            read     [AgentEntry]
+    GET  /status                                                 read     Summary
+    GET  /state                                                  read     State
+    GET  /briefs                                                 read     [Brief]
+    GET  /transcript                                             read     [Entry]
+    GET  /worktree-summary                                       read     Worktrees
+    GET  /agents/{id}/status                                     read     Summary
+    GET  /agents/{id}/state                                      read     State
+    GET  /agents/{id}/briefs                                     read     [Brief]
+    GET  /agents/{id}/transcript                                 read     [Entry]
+    GET  /agents/{id}/worktree-summary                           read     Worktrees
+    GET  /agents/{id}/skills                                     read     Skills
+    GET  /agents/{id}/diagnostics                                read     Diagnostics
+    GET  /agents/{id}/messages/{rid}                             read     Message
+    GET  /agents/{id}/events                                     read     EventPage
+    GET  /agents/{id}/events/stream                              read     text/event-stream
+    GET  /agents/{id}/work-items                                 read     [WorkItem]
+    GET  /agents/{id}/work-items/{rid}                           read     WorkItem
+    GET  /agents/{id}/tasks                                      read     [Task]
+    GET  /agents/{id}/tasks/{rid}                                read     Task
+    GET  /agents/{id}/tasks/{rid}/output                         read     TaskOutput
+    GET  /agents/{id}/timers                                     read     [Timer]
+    GET  /agents/{id}/timers/{rid}                               read     Timer
+    GET  /agents/{id}/waits                                      read     [Wait]
+    GET  /agents/{id}/waits/{rid}                                read     Wait
+    GET  /agents/{id}/external-triggers                          read     [Trigger]
+    GET  /agents/{id}/external-triggers/{rid}                    read     Trigger
+    GET  /agents/{id}/operator-bindings                          read     [Binding]
+    GET  /agents/{id}/operator-bindings/{rid}                    read     Binding
+    GET  /agents/{id}/operator-notifications                     read     [Notice]
+    GET  /agents/{id}/operator-notifications/{rid}               read     Notice
+    GET  /ledgers                                                read     [Head]
+    GET  /agents/{id}/ledger                                     read     Ledger
+    GET  /agents/{id}/ledger/verify                              read     Verification
+    GET  /agents/{id}/ledger/prompt                              operate  PastPrompt
+    POST /enqueue                                                ingress  Sent
+    POST /agents/{id}/enqueue                                    ingress  Sent
     POST /webhooks/generic/{id}                                  open     Sent
     POST /callbacks/wake/{token}                                 open     Delivered
     POST /callbacks/enqueue/{token}                              open     Delivered
-    POST /control/agents/{id}/prompt                             guarded  Sent
-    POST /control/agents/{id}/debug-prompt                       guarded  Preview
-    POST /control/agents/{id}/wake                               guarded  Woken
-    POST /control/agents/{id}/messages/{rid}/drop                guarded  Sent
-    POST /control/agents/{id}/messages/drop                      guarded  DroppedMany
-    POST /control/agents/{id}/create                             guarded  Identity
-    POST /control/agents/{id}/control                            guarded  Controlled
-    POST /control/agents/{id}/archive                            guarded  Archived
-    POST /control/agents/{id}/current-run/abort                  guarded  Aborted
-    POST /control/agents/{id}/model                              guarded  ModelChosen
-    POST /control/agents/{id}/model/clear                        guarded  ModelChosen
-    POST /control/agents/{id}/work-items                         guarded  WorkItem
-    POST /control/agents/{id}/work-items/{rid}/update            guarded  WorkItemDone
-    POST /control/agents/{id}/work-items/{rid}/pick              guarded  WorkItemDone
-    POST /control/agents/{id}/work-items/{rid}/complete          guarded  WorkItemDone
-    POST /control/agents/{id}/tasks                              guarded  Task
-    POST /control/agents/{id}/tasks/{rid}/input                  guarded  TaskDone
-    POST /control/agents/{id}/tasks/{rid}/stop                   guarded  TaskDone
-    POST /control/agents/{id}/timers                             guarded  Timer
-    POST /control/agents/{id}/timers/{rid}/cancel                guarded  TimerDone
-    POST /control/agents/{id}/waits/{rid}/cancel                 guarded  WaitDone
-    POST /control/agents/{id}/external-triggers                  guarded  Trigger
-    POST /control/agents/{id}/external-triggers/{rid}/revoke     guarded  TriggerDone
-    POST /control/agents/{id}/operator-bindings                  guarded  Bound
-    POST /control/agents/{id}/operator-bindings/{rid}/revoke     guarded  Binding
-    POST /control/agents/{id}/operator-ingress                   guarded  Sent
-    POST /control/agents/{id}/webhook-secret                     guarded  WebhookSecretDone
-    POST /control/agents/{id}/workspace/attach                   guarded  WorkspaceAttached
-    POST /control/agents/{id}/workspace/exit                     guarded  Done
-    POST /control/agents/{id}/workspace/detach                   guarded  WorkspaceDone
-    POST /control/agents/{id}/skills/install                     guarded  SkillDone
-    POST /control/agents/{id}/skills/uninstall                   guarded  SkillDone
-    GET  /control/runtime/status                                 guarded  RuntimeStatus
-    GET  /control/runtime/readiness                              guarded  Readiness
-    POST /control/runtime/shutdown                               guarded  ShuttingDown
+    POST /control/agents/{id}/prompt                             operate  Sent
+    POST /control/agents/{id}/debug-prompt                       operate  Preview
+    POST /control/agents/{id}/wake                               operate  Woken
+    POST /control/agents/{id}/messages/{rid}/drop                operate  Sent
+    POST /control/agents/{id}/messages/drop                      operate  DroppedMany
+    POST /control/agents/{id}/create                             operate  Identity
+    POST /control/agents/{id}/control                            operate  Controlled
+    POST /control/agents/{id}/archive                            operate  Archived
+    POST /control/agents/{id}/current-run/abort                  operate  Aborted
+    POST /control/agents/{id}/model                              operate  ModelChosen
+    POST /control/agents/{id}/model/clear                        operate  ModelChosen
+    POST /control/agents/{id}/work-items                         operate  WorkItem
+    POST /control/agents/{id}/work-items/{rid}/update            operate  WorkItemDone
+    POST /control/agents/{id}/work-items/{rid}/pick              operate  WorkItemDone
+    POST /control/agents/{id}/work-items/{rid}/complete          operate  WorkItemDone
+    POST /control/agents/{id}/tasks                              operate  Task
+    POST /control/agents/{id}/tasks/{rid}/input                  operate  TaskDone
+    POST /control/agents/{id}/tasks/{rid}/stop                   operate  TaskDone
+    POST /control/agents/{id}/timers                             operate  Timer
+    POST /control/agents/{id}/timers/{rid}/cancel                operate  TimerDone
+    POST /control/agents/{id}/waits/{rid}/cancel                 operate  WaitDone
+    POST /control/agents/{id}/external-triggers                  operate  Trigger
+    POST /control/agents/{id}/external-triggers/{rid}/revoke     operate  TriggerDone
+    POST /control/agents/{id}/operator-bindings                  operate  Bound
+    POST /control/agents/{id}/operator-bindings/{rid}/revoke     operate  Binding
+    POST /control/agents/{id}/operator-ingress                   ingress  Sent
+    POST /control/agents/{id}/webhook-secret                     admin    WebhookSecretDone
+    POST /control/agents/{id}/workspace/attach                   operate  WorkspaceAttached
+    POST /control/agents/{id}/workspace/exit                     operate  Done
+    POST /control/agents/{id}/workspace/detach                   operate  WorkspaceDone
+    POST /control/agents/{id}/skills/install                     operate  SkillDone
+    POST /control/agents/{id}/skills/uninstall                   operate  SkillDone
+    GET  /control/runtime/status                                 read     RuntimeStatus
+    GET  /control/runtime/readiness                              read     Readiness
+    POST /control/runtime/shutdown                               admin    ShuttingDown
+    GET  /home/events                                            operate  EventPage
+    GET  /home/events/stream                                     operate  text/event-stream
+    GET  /home/ledger                                            read     Ledger
+    GET  /home/ledger/verify                                     read     Verification
+    GET  /control/tokens                                         admin    [Token]
+    POST /control/tokens                                         admin    TokenMade
+    POST /control/tokens/{rid}/revoke                            admin    TokenRevoked
 ";
 
 fn line(operation: &Operation) -> String {
-    let guarded = if operation.is_guarded() { "guarded" } else { "open" };
-    format!("{} {} {guarded} {}", operation.method, operation.template, answer(operation))
+    // Every route that asks for a token says which scope it must have.
+    let scope = if operation.is_guarded() { operation.scope().expect("a scope") } else { "open" };
+    format!("{} {} {scope} {}", operation.method, operation.template, answer(operation))
 }
 
 fn answer(operation: &Operation) -> String {

@@ -1,11 +1,15 @@
 //! One event of every kind, with every field filled.
 
+use holon::events::actor::{ActorPeer, ControlSurface};
 use holon::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentModelCleared, AgentModelSet, AgentPaused, AgentSpawned,
     AgentStarted, AgentStopped, Answer, ContextInherited, DelegationReported, ErrandKind, ErrandOutcome, ErrandTaken,
     OutboxDelivered, Ownership, Preset, RequestAnswered, Role, Speaker, Visibility, WakeDisposition,
 };
 use holon::events::call::{Action, Call, CallError, ExecRequest};
+use holon::events::home::{
+    RuntimeBooted, RuntimeShutDown, Scope, SettingValue, SettingsChanged, TokenCreated, TokenRevoked,
+};
 use holon::events::memory::{EpisodeBoundary, EpisodeFinalized, WorkingMemoryUpdated};
 use holon::events::operator::{
     BindingRevoked, BindingTerms, BindingUpserted, BriefCreated, BriefKind, DeliveryAbandoned, DeliveryCompleted,
@@ -39,7 +43,7 @@ use holon::events::workspace::{
     WorkspaceAttached, WorkspaceDetached, WorkspaceEntered, WorkspaceExited, WorkspaceName, Worktree, WorktreeCreated,
     WorktreeLeft, WorktreeRemoved, WorktreeRetained, WorktreeSummary,
 };
-use holon::events::{Cause, Envelope, Event};
+use holon::events::{Actor, Cause, Envelope, Event, HomeEvent};
 use holon::words::content::Content;
 use holon::words::hash::Hash;
 use holon::words::id::{
@@ -69,16 +73,55 @@ pub fn envelopes() -> Vec<Envelope> {
         memory_events(),
         binding_events(),
         other_events(),
+        home_events(),
     ]
     .concat();
     let place = |(index, event): (usize, Event)| Envelope {
         // Positions and times of one to nine bytes.
         seq: EventSeq(1 << (index * 3 % 64)),
         at: Timestamp(1_795_167_000_125 - (1 << (index % 63))),
-        cause: causes[index % causes.len()].clone(),
+        cause: if matches!(event, Event::Home(HomeEvent::TokenCreated(_) | HomeEvent::TokenRevoked(_))) {
+            Cause::Control(actor(index))
+        } else {
+            causes[index % causes.len()].clone()
+        },
         event,
     };
     events.into_iter().enumerate().map(place).collect()
+}
+
+/// One for each kind of peer, in turn.
+fn actor(index: usize) -> Actor {
+    let peers = [
+        ActorPeer::Local { uid: 1_000, pid: 4_321, program: text("curl") },
+        ActorPeer::Address("127.0.0.1:50123".into()),
+        ActorPeer::AgentProcess(agent("main")),
+        ActorPeer::Unknown,
+    ];
+    Actor {
+        token: Some("ci".parse().expect("a name")),
+        surface: ControlSurface::Socket,
+        peer: peers[index % peers.len()].clone(),
+        provided_trust: Some(Trust::UntrustedExternal),
+    }
+}
+
+fn home_events() -> Vec<Event> {
+    let name = || "ci".parse().expect("a name");
+    let setting = SettingValue { name: "model".into(), value: "builtin/runbook".into() };
+    vec![
+        RuntimeBooted { boot: Boot(2), release: "0.1.0".into() }.into(),
+        RuntimeShutDown { reason: "SIGTERM".into() }.into(),
+        SettingsChanged { settings: vec![setting] }.into(),
+        TokenCreated {
+            name: name(),
+            scopes: vec![Scope::Read, Scope::Ingress],
+            token_hash: hash(),
+            expires_at: Some(Timestamp(1_795_167_000_125)),
+        }
+        .into(),
+        TokenRevoked { name: name() }.into(),
+    ]
 }
 
 fn agent(text: &str) -> AgentId {

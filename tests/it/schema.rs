@@ -73,6 +73,7 @@ fn every_shape_that_a_row_names_is_listed() {
         "Content",
         "Incoming",
         "SkillName",
+        "TokenName",
     ];
     let is_listed = |name: &str| {
         shapes.contains_key(name) || words.contains(&name) || (name.ends_with("Id") && name.len() > "Id".len())

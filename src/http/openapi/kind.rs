@@ -35,10 +35,18 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("key", r#"{"type": "string", "minLength": 1, "maxLength": 255}"#, r#""a-name-for-this-request""#),
     ("cursor", r#"{"type": "string", "pattern": "^(open|ended)-[0-9]{1,19}$"}"#, r#""open-7""#),
     ("event", r#"{"type": "string"}"#, r#""main:7""#),
+    (
+        "ledger",
+        r#"{"type": "string", "pattern": "^(\\.home|[A-Za-z0-9_-][A-Za-z0-9._-]*)$", "maxLength": 64}"#,
+        r#""main""#,
+    ),
+    ("secret", r#"{"type": "string", "pattern": "^holon_[0-9a-f]{64}$"}"#, SECRET),
     ("token", r#"{"type": "string"}"#, r#""cb_0123456789abcdef""#),
 ];
 
 const HASH: &str = r#""6cbcb75303dbfef559b2623fa729793c5b32b10f7335e5f44f222aed001a9840""#;
+
+const SECRET: &str = r#""holon_6cbcb75303dbfef559b2623fa729793c5b32b10f7335e5f44f222aed001a9840""#;
 
 /// A kind, taken apart.
 enum Parts<'a> {
@@ -157,7 +165,7 @@ pub(super) fn path_member(before: &str, name: &str) -> &'static str {
         ("timers", _) => "timer",
         ("waits", _) => "wait",
         ("external-triggers", _) => "trigger",
-        ("operator-bindings", _) => "text",
+        ("operator-bindings" | "tokens", _) => "text",
         ("operator-notifications", _) => "notice",
         (_, "token") => "token",
         _ => "agent",

@@ -12,6 +12,7 @@ use super::Shared;
 use super::extract::{Nothing, Query};
 use axum::routing::get;
 use axum::{Json, Router};
+pub(super) use operation::{Access, access};
 use operation::{Answer, OPERATIONS, Operation, Takes};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -21,6 +22,9 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 const ABOUT: &str = "The control plane of holon, a headless runtime for long-lived agents. All state is a fold over \
                      the events of one ledger an agent; every write is answered once it is durable, and under an \
                      Idempotency-Key it is done once however often it is sent.";
+
+const TOKENS: &str = "The configured control token, or a named token of the home that has the scope of the operation. \
+                      `admin` includes all scopes; `operate` includes `read` and `ingress`.";
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/openapi.json", get(served))
@@ -43,7 +47,7 @@ fn document() -> Value {
         "components": {
             "schemas": kind::schemas(),
             "responses": refusal::responses(),
-            "securitySchemes": {"control_token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"control_token": {"type": "http", "scheme": "bearer", "description": TOKENS}},
         },
     })
 }
@@ -59,7 +63,10 @@ fn described(operation: &Operation) -> Value {
         "responses": responses,
     });
     // Without a token the server runs in local mode, and asks for none.
-    shown["security"] = if operation.is_open() { json!([]) } else { json!([{"control_token": []}, {}]) };
+    shown["security"] = match operation.access {
+        Access::Scope(scope) => json!([{"control_token": [scope]}, {}]),
+        Access::Open | Access::Anyone => json!([]),
+    };
     if let Some(body) = body(&operation.takes) {
         shown["requestBody"] = body;
     }

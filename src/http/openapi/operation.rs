@@ -1,6 +1,7 @@
 //! The table of routes, and what each takes and answers.
 
-use crate::http::auth;
+use crate::events::home::Scope;
+use axum::http::Method;
 
 /// A route under one method.
 pub(super) struct Operation {
@@ -11,6 +12,35 @@ pub(super) struct Operation {
     pub query: &'static [(&'static str, &'static str)],
     pub takes: Takes,
     pub answer: Answer,
+    pub access: Access,
+}
+
+/// Who may use a route in bearer mode.
+///
+/// `read` is for what agents are and do; `operate` is for their control, and for their raw records; `ingress` sends
+/// messages in. `admin` is for what concerns the host or outlives a token: tokens, secrets of webhooks, shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) enum Access {
+    /// Whoever asks: it tells nothing of agents, or what it needs instead of a token is its own.
+    Open,
+    /// Whoever has a token with this scope.
+    Scope(Scope),
+    /// Whoever has a token: there is no such route, or it does not take this method.
+    Anyone,
+}
+
+/// Who may send a request: `template` is the route's path, where there is such a route.
+pub(in crate::http) fn access(method: &Method, template: Option<&str>, path: &str) -> Access {
+    let Some(template) = template else {
+        // What is near a capability's URL is answered as a capability that was never given out.
+        let is_near = path.starts_with("/callbacks/") || path.starts_with("/webhooks/");
+        return if is_near { Access::Open } else { Access::Anyone };
+    };
+    let method = if method == Method::HEAD { "get" } else { method.as_str() };
+    let rows = || OPERATIONS.iter().filter(|operation| operation.path == template);
+    let row = rows().find(|operation| operation.method.eq_ignore_ascii_case(method));
+    let row = row.or_else(|| rows().find(|operation| operation.is_open()));
+    row.map_or(Access::Anyone, |operation| operation.access)
 }
 
 pub(super) enum Takes {
@@ -30,7 +60,8 @@ pub(super) enum Answer {
 }
 
 const fn read(path: &'static str, answer: &'static str, summary: &'static str) -> Operation {
-    Operation { method: "get", path, summary, query: &[], takes: Takes::Nothing, answer: Answer::Json(answer) }
+    let (takes, answer, access) = (Takes::Nothing, Answer::Json(answer), Access::Scope(Scope::Read));
+    Operation { method: "get", path, summary, query: &[], takes, answer, access }
 }
 
 /// Takes a body of a kind, such as the one shown.
@@ -40,8 +71,8 @@ const fn write(
     answer: &'static str,
     summary: &'static str,
 ) -> Operation {
-    let takes = Takes::Json(body, example);
-    Operation { method: "post", path, summary, query: &[], takes, answer: Answer::Json(answer) }
+    let (takes, answer, access) = (Takes::Json(body, example), Answer::Json(answer), Access::Scope(Scope::Operate));
+    Operation { method: "post", path, summary, query: &[], takes, answer, access }
 }
 
 const fn page(path: &'static str, answer: &'static str, summary: &'static str) -> Operation {
@@ -74,10 +105,10 @@ const SERIES: &str = "# TYPE holon_commits_total counter\nholon_commits_total 7\
 const TRUST: (&str, &str) = ("Trust", "{}");
 
 pub(super) const OPERATIONS: &[Operation] = &[
-    read("/", "Root", "The default agent."),
-    read("/handshake", "Handshake", "Who answers here, and how to ask."),
-    read("/healthz", "Ok", "The server runs."),
-    read("/readyz", "Ok", "The ledger can be read."),
+    read("/", "Root", "The default agent.").open(),
+    read("/handshake", "Handshake", "Who answers here, and how to ask.").open(),
+    read("/healthz", "Ok", "The server runs.").open(),
+    read("/readyz", "Ok", "The ledger can be read.").open(),
     read("/openapi.json", "object", "This document."),
     read("/models", "Models", "The models known by name, and whether each can be asked."),
     read("/schema/events", "Catalogue", "Every kind of event that a ledger may hold."),
@@ -128,17 +159,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .asking(&[("stats?", "bool")]),
     read("/agents/{id}/ledger/verify", "Verification", "Whether the ledger is whole; damage is an answer here."),
     read("/agents/{id}/ledger/prompt", "PastPrompt", "The prompt of a past round, as the model got it.")
-        .asking(&[("run", "run"), ("round?", "count")]),
+        .asking(&[("run", "run"), ("round?", "count")])
+        .needing(Scope::Operate),
     // Messages in.
-    write("/enqueue", ENQUEUE, "Sent", "Enqueues a message of a public caller to the default agent."),
-    write("/agents/{id}/enqueue", ENQUEUE, "Sent", "Enqueues a message of a public caller."),
+    write("/enqueue", ENQUEUE, "Sent", "Enqueues a message of a public caller to the default agent.")
+        .needing(Scope::Ingress),
+    write("/agents/{id}/enqueue", ENQUEUE, "Sent", "Enqueues a message of a public caller.").needing(Scope::Ingress),
     Operation {
         takes: Takes::AnyJson(r#"{"event": "ci-complete", "status": "success"}"#),
-        ..write("/webhooks/generic/{id}", TRUST, "Sent", "Enqueues any JSON as an event of a webhook.")
+        ..write("/webhooks/generic/{id}", TRUST, "Sent", "Enqueues any JSON as an event of a webhook.").open()
     },
     Operation {
         takes: Takes::JsonOrText,
-        ..write("/callbacks/wake/{token}", TRUST, "Delivered", "Wakes the agent that gave out this URL.")
+        ..write("/callbacks/wake/{token}", TRUST, "Delivered", "Wakes the agent that gave out this URL.").open()
     },
     Operation {
         takes: Takes::JsonOrText,
@@ -148,6 +181,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "Delivered",
             "Sends a message to the agent that gave out this URL.",
         )
+        .open()
     },
     write(
         "/control/agents/{id}/prompt",
@@ -276,13 +310,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ),
         "Sent",
         "Sends what an operator says through a transport.",
-    ),
+    )
+    .needing(Scope::Ingress),
     write(
         "/control/agents/{id}/webhook-secret",
         ("WebhookSecret", r#"{"action": "rotate"}"#),
         "WebhookSecretDone",
         "Sets, rotates or clears the secret that signs the agent's webhooks.",
-    ),
+    )
+    .needing(Scope::Admin),
     write(
         "/control/agents/{id}/workspace/attach",
         ("Attach", r#"{"path": "/tmp"}"#),
@@ -311,8 +347,23 @@ pub(super) const OPERATIONS: &[Operation] = &[
     // The runtime.
     read("/control/runtime/status", "RuntimeStatus", "How the runtime is."),
     read("/control/runtime/readiness", "Readiness", "The same without what changes while it runs."),
-    write("/control/runtime/shutdown", ("Nothing", "{}"), "ShuttingDown", "Ends the server in peace."),
+    write("/control/runtime/shutdown", ("Nothing", "{}"), "ShuttingDown", "Ends the server in peace.")
+        .needing(Scope::Admin),
+    // The home.
+    read("/home/events", "EventPage", "A page of the home's own events: boots, shutdowns, settings, tokens.")
+        .asking(EVENTS)
+        .needing(Scope::Operate),
+    stream("/home/events/stream", "The home's own events as they are recorded.").needing(Scope::Operate),
+    read("/home/ledger", "Ledger", "Where the home's own ledger ends."),
+    read("/home/ledger/verify", "Verification", "Whether the home's own ledger is whole."),
+    read("/control/tokens", "[Token]", "The tokens that there are, without their secrets.").needing(Scope::Admin),
+    write("/control/tokens", NEW_TOKEN, "TokenMade", "Makes a named token. Its secret is told here and nowhere else.")
+        .needing(Scope::Admin),
+    write("/control/tokens/{rid}/revoke", TRUST, "TokenRevoked", "Revokes a named token at once.")
+        .needing(Scope::Admin),
 ];
+
+const NEW_TOKEN: (&str, &str) = ("NewToken", r#"{"name": "ci", "scopes": ["read"], "lifetime_ms": 86400000}"#);
 
 const ENQUEUE: (&str, &str) = (
     "Enqueue",
@@ -331,9 +382,17 @@ impl Operation {
         Self { query, ..self }
     }
 
+    const fn open(self) -> Self {
+        Self { access: Access::Open, ..self }
+    }
+
+    const fn needing(self, scope: Scope) -> Self {
+        Self { access: Access::Scope(scope), ..self }
+    }
+
     /// Whether it is answered without the token in either mode.
     pub(super) fn is_open(&self) -> bool {
-        auth::is_open(self.path)
+        self.access == Access::Open
     }
 
     /// Whether senders sign it, once the agent has a secret.
@@ -345,7 +404,7 @@ impl Operation {
     pub(super) fn subject(&self) -> &'static str {
         let plain = |word: &&str| !word.is_empty() && !word.starts_with('{') && !matches!(*word, "control" | "agents");
         match self.path.split('/').find(plain) {
-            Some(word) if self.path.contains("{id}") || word == "runtime" => word,
+            Some(word) if self.path.contains("{id}") || matches!(word, "runtime" | "tokens" | "home") => word,
             Some("callbacks" | "enqueue") => "messages",
             Some(_) | None if self.path.starts_with("/agents") => "agents",
             Some(_) | None => "server",
@@ -362,14 +421,16 @@ impl Operation {
     pub(super) fn header(&self) -> Option<(&'static str, &'static str)> {
         if matches!(self.answer, Answer::Text("text/event-stream", _)) {
             Some(("Last-Event-ID?", "count"))
-        } else if self.method == "post" && !self.records_nothing() {
+        } else if self.method == "post" && !self.takes_no_key() {
             Some(("Idempotency-Key?", "key"))
         } else {
             None
         }
     }
 
-    fn records_nothing(&self) -> bool {
-        self.path.ends_with("/debug-prompt") || self.path.starts_with("/control/runtime/")
+    /// What records nothing, and what a token's name makes the same request.
+    fn takes_no_key(&self) -> bool {
+        let of_the_host = self.path.starts_with("/control/runtime/") || self.path.starts_with("/control/tokens");
+        of_the_host || self.path.ends_with("/debug-prompt")
     }
 }

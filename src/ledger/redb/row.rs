@@ -195,8 +195,8 @@ pub(super) fn agents(
     limit: usize,
 ) -> Result<Vec<AgentId>, redb::Error> {
     let table = transaction.open_table(AGENTS)?;
-    let entries = table.range::<&str>(following(after))?.take(limit);
-    entries.map(|entry| agent_id(entry?.0.value())).collect()
+    let ids = table.range::<&str>(following(after))?.map(|entry| ledger_id(entry?.0.value()));
+    ids.filter(|id| !id.as_ref().is_ok_and(AgentId::is_home)).take(limit).collect()
 }
 
 /// The keys after that of an agent; all without one.
@@ -303,7 +303,7 @@ pub(super) fn list(
     let mut rows = Vec::new();
     for entry in table.range::<&str>(following(after))?.take(limit) {
         let (id, row) = entry?;
-        rows.push((agent_id(id.value())?, row.value().to_vec()));
+        rows.push((ledger_id(id.value())?, row.value().to_vec()));
     }
     Ok(rows)
 }
@@ -330,11 +330,11 @@ pub(super) fn deadlines(transaction: &ReadTransaction) -> Result<Vec<(Timestamp,
 }
 
 fn named(names: &impl ReadableTable<u32, &'static str>, number: u32) -> Result<Option<AgentId>, redb::Error> {
-    names.get(number)?.map(|name| agent_id(name.value())).transpose()
+    names.get(number)?.map(|name| ledger_id(name.value())).transpose()
 }
 
-fn agent_id(text: &str) -> Result<AgentId, redb::Error> {
-    AgentId::parse(text).map_err(|error| redb::Error::Corrupted(format!("{text:?} is no agent id: {error}")))
+fn ledger_id(text: &str) -> Result<AgentId, redb::Error> {
+    AgentId::of_ledger(text).map_err(|error| redb::Error::Corrupted(format!("{text:?} is no ledger's id: {error}")))
 }
 
 pub(super) fn records_closed(

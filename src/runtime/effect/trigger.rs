@@ -7,7 +7,7 @@ use super::outside::{Ended, refused};
 use crate::decide::call::CallEnd;
 use crate::fold::AgentState;
 use crate::runtime::host::Shared;
-use crate::runtime::source::Token;
+use crate::runtime::source::{CAPABILITY_PREFIX, Token};
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, TriggerId};
 use std::fs::{self, DirBuilder};
@@ -23,7 +23,7 @@ pub(in crate::runtime) fn path(mode: &str, token: &Token) -> String {
 /// Draws the capability that a call asks for. What an attempt that died has left is written over.
 pub(super) fn create(shared: &Shared, state: &AgentState) -> Ended {
     let trigger = state.waiting.last_trigger.next();
-    let drawn = Token::draw().and_then(|token| {
+    let drawn = Token::draw(CAPABILITY_PREFIX).and_then(|token| {
         let file = write(shared, &state.agent_id, trigger, &token)?;
         Ok(CallEnd::Trigger { token_hash: token.hash(), file: file.to_string_lossy().into_owned() })
     });

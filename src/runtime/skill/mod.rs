@@ -14,8 +14,7 @@ use super::effect::workspace::Place;
 use super::handle::{Handle, SubmitError, blocking};
 use super::host::Shared;
 use crate::decide::workspace::WorkspaceCommand;
-use crate::decide::{self, Rejection, Request, RequestKey};
-use crate::events::Cause;
+use crate::decide::{self, Attribution, Rejection};
 use crate::events::workspace::{SkillMode, SkillSource};
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
@@ -105,12 +104,7 @@ impl NewSkill {
 
 impl Handle {
     /// Makes a skill an agent's own.
-    pub async fn install_skill(
-        &self,
-        agent: &AgentId,
-        new: NewSkill,
-        key: Option<RequestKey>,
-    ) -> Result<(), SubmitError> {
+    pub async fn install_skill(&self, agent: &AgentId, new: NewSkill, by: Attribution) -> Result<(), SubmitError> {
         let (handle, agent) = (self.clone(), agent.clone());
         unhindered(async move {
             let (name, command) = (new.name().clone(), new.command());
@@ -119,23 +113,18 @@ impl Handle {
                 let (shared, agent, name) = (handle.shared.clone(), agent.clone(), name.clone());
                 blocking(move || place_new(&shared, &agent, &name, new)).await?;
             }
-            handle.record(agent, name, command, key).await
+            handle.record(agent, name, command, by).await
         })
         .await
     }
 
     /// Takes a skill from an agent. What it was linked to stays.
-    pub async fn uninstall_skill(
-        &self,
-        agent: &AgentId,
-        name: SkillName,
-        key: Option<RequestKey>,
-    ) -> Result<(), SubmitError> {
+    pub async fn uninstall_skill(&self, agent: &AgentId, name: SkillName, by: Attribution) -> Result<(), SubmitError> {
         let (handle, agent) = (self.clone(), agent.clone());
         unhindered(async move {
             let _one_at_a_time = handle.shared.skills.lock().await;
             let command = WorkspaceCommand::UninstallSkill { name: name.clone() };
-            handle.record(agent, name, command, key).await
+            handle.record(agent, name, command, by).await
         })
         .await
     }
@@ -169,9 +158,9 @@ impl Handle {
         agent: AgentId,
         name: SkillName,
         command: WorkspaceCommand,
-        key: Option<RequestKey>,
+        by: Attribution,
     ) -> Result<(), SubmitError> {
-        let request = Request { command: command.into(), cause: Cause::Operator, key };
+        let request = by.request(command);
         let answer = self.submit(&agent, request, Vec::new()).await.map(drop);
         match self.tidy(&agent, name).await {
             // There is no such agent, as the answer says.

@@ -34,7 +34,7 @@ pub fn event(envelope: &Envelope) -> String {
         Event::Operator(OperatorEvent::BriefCreated(event)) => {
             format!("{} {} {}: {}", event.brief, event.kind, about(&event.message), line(&event.text))
         }
-        Event::Waiting(_) | Event::Operator(_) => plainly(&envelope.event),
+        Event::Home(_) | Event::Waiting(_) | Event::Operator(_) => plainly(&envelope.event),
     }
 }
 

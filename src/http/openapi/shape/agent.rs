@@ -116,7 +116,23 @@ pub(super) const SHAPES: &[Shape] = &[
             ("recent_brief_count", "count"),
             ("recent_event_count", "count"),
             ("last_turn", "?LastTurn"),
+            ("controlled_by", "Controls"),
         ],
+    ),
+    told(
+        "Controls",
+        "The last change of each kind, where it was asked for on the control plane.",
+        &[
+            ("prompt", "?ControlRecord"),
+            ("lifecycle", "?ControlRecord"),
+            ("model", "?ControlRecord"),
+            ("abort", "?ControlRecord"),
+        ],
+    ),
+    told(
+        "ControlRecord",
+        "A change, and who asked for it.",
+        &[("event_seq", "count"), ("at", "time"), ("actor", "Actor")],
     ),
     told(
         "AgentState",

@@ -26,6 +26,21 @@ pub(super) const SHAPES: &[Shape] = &[
             ("message_id", "?message"),
         ],
     ),
+    told(
+        "TokenMade",
+        "A token and its secret, which is told this once. Every request over TCP needs a token from then on.",
+        &[
+            ("ok", "yes"),
+            ("name", "text"),
+            ("scopes", "[ScopeName]"),
+            ("created_at", "?time"),
+            ("expires_at", "?time"),
+            ("status", "valid|expired|configured"),
+            ("token", "secret"),
+            ("auth", "AuthMode"),
+        ],
+    ),
+    told("TokenRevoked", "What opens nothing any more.", &[("ok", "yes"), ("name", "text")]),
     told("Controlled", "What was asked for.", &[("ok", "yes"), ("agent_id", "agent"), ("action", "start|stop")]),
     told(
         "Archived",

@@ -6,7 +6,9 @@ mod record;
 mod sent;
 mod server;
 
+use crate::events::actor::ControlSurface;
 use crate::events::agent::{Ownership, Preset, Role, Visibility, WakeDisposition};
+use crate::events::home::Scope;
 use crate::events::operator::BriefKind;
 use crate::events::queue::{Admission, Lane, MessageKind, Surface, Trust};
 use crate::events::task::{ChildLifecycle, TaskStatus, WorkspaceMode};
@@ -44,6 +46,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("AuthorityClass", &AUTHORITY_CLASSES),
     ("BriefKind", BriefKind::NAMES),
     ("ChildLifecycle", ChildLifecycle::NAMES),
+    ("ControlSurface", ControlSurface::NAMES),
     ("DeliverySurface", Surface::NAMES),
     ("MessageKind", MessageKind::NAMES),
     ("Ownership", Ownership::NAMES),
@@ -53,6 +56,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("Priority", Lane::NAMES),
     ("ProjectionKind", Projection::NAMES),
     ("Role", Role::NAMES),
+    ("ScopeName", Scope::NAMES),
     ("SectionKind", SectionKind::NAMES),
     ("SkillMode", SkillMode::NAMES),
     ("SkillSource", SkillSource::NAMES),

@@ -103,7 +103,7 @@ pub(super) const SHAPES: &[Shape] = &[
             ("id", "event"),
             ("event_seq", "count"),
             ("ts", "time"),
-            ("agent_id", "agent"),
+            ("agent_id", "ledger"),
             ("type", "text"),
             ("schema_version", "count"),
             ("projection", "Projection"),
@@ -121,7 +121,7 @@ pub(super) const SHAPES: &[Shape] = &[
     ),
     told(
         "Provenance",
-        "Where a message came from; empty for all other events.",
+        "Where a message came from, and who asked for a control mutation; empty for all other events.",
         &[
             ("origin?", "Origin"),
             ("trust?", "TrustLevel"),
@@ -131,6 +131,18 @@ pub(super) const SHAPES: &[Shape] = &[
             ("message_id?", "message"),
             ("correlation_id?", "?text"),
             ("causation_id?", "?text"),
+            ("actor?", "Actor"),
+        ],
+    ),
+    told(
+        "Actor",
+        "Who asked on the control plane. The peer and the claimed trust are shown in local_debug alone.",
+        &[
+            ("token", "?text"),
+            ("surface", "ControlSurface"),
+            ("agent_id?", "agent"),
+            ("peer?", "any"),
+            ("provided_trust?", "TrustLevel"),
         ],
     ),
     told(
@@ -419,7 +431,7 @@ pub(super) const SHAPES: &[Shape] = &[
         "Ledger",
         "Where a ledger ends.",
         &[
-            ("agent_id", "agent"),
+            ("agent_id", "ledger"),
             ("event_seq", "count"),
             ("hash", "hash"),
             ("events", "count"),
@@ -443,7 +455,7 @@ pub(super) const SHAPES: &[Shape] = &[
         "Whether a ledger is whole; what is damaged has no end that could be told.",
         &[
             ("ok", "bool"),
-            ("agent_id", "agent"),
+            ("agent_id", "ledger"),
             ("event_seq?", "count"),
             ("hash?", "hash"),
             ("events?", "count"),

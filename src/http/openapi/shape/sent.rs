@@ -47,6 +47,11 @@ pub(super) const SHAPES: &[Shape] = &[
             TRUST,
         ],
     ),
+    sent(
+        "NewToken",
+        "A token to be made. One without a lifetime does not expire.",
+        &[("name", "text"), ("scopes", "[ScopeName]"), ("lifetime_ms?", "?count"), TRUST],
+    ),
     sent("Create", "An agent to be created.", &[("template?", "?text"), TRUST]),
     sent("Control", "What is to become of the agent.", &[("action", "start|stop"), TRUST]),
     sent(

@@ -57,6 +57,17 @@ pub(super) const SHAPES: &[Shape] = &[
             ("home_dir?", "path"),
         ],
     ),
+    told(
+        "Token",
+        "A token, without its secret.",
+        &[
+            ("name", "text"),
+            ("scopes", "[ScopeName]"),
+            ("created_at", "?time"),
+            ("expires_at", "?time"),
+            ("status", "valid|expired|configured"),
+        ],
+    ),
     told("Models", "The models known by name.", &[("available_models", "[Model]"), ("model_availability", "{bool}")]),
     told(
         "Model",
@@ -141,7 +152,11 @@ pub(super) const SHAPES: &[Shape] = &[
         ],
     ),
     told("RuntimeSurface", "The models of the host.", &[("model_default", "?model"), ("model_fallbacks", "?[model]")]),
-    told("Quarantined", "An agent that is set apart.", &[("agent_id", "agent"), ("reason", "text")]),
+    told(
+        "Quarantined",
+        "An agent that is set apart, or the home's own ledger.",
+        &[("agent_id", "ledger"), ("reason", "text")],
+    ),
     told(
         "ShuttingDown",
         "The server ends.",
