@@ -50,6 +50,8 @@ struct File {
     control_token: Option<SecretString>,
     /// Names of environment variables that commands may see beside the usual ones.
     command_environment: Vec<String>,
+    /// What URLs that are given out begin with, where a proxy stands before the server.
+    public_base_url: Option<String>,
     providers: BTreeMap<String, ProviderSettings>,
 }
 
@@ -72,6 +74,8 @@ pub(super) enum ConfigError {
     Token { named: String, fault: String },
     #[error("the default agent {id:?}: {reason}")]
     Agent { id: String, reason: String },
+    #[error("public_base_url {0}")]
+    PublicBaseUrl(&'static str),
     #[error(transparent)]
     Providers(#[from] ModelError),
 }
@@ -84,6 +88,7 @@ impl ConfigError {
             Self::TwoTokens => "leave one of them out",
             Self::Token { .. } => "make one with: head -c 32 /dev/urandom | base64 > FILE, and use --token-file FILE",
             Self::Agent { .. } => "choose a plain name such as main",
+            Self::PublicBaseUrl(_) => "name the address that the outside uses, such as https://holon.example",
             Self::Providers(_) => "mend the providers in config.toml",
         }
     }
@@ -163,6 +168,23 @@ impl Config {
         CommandEnvironment::new(&self.file.command_environment, read)
     }
 
+    /// What URLs that are given out begin with, if the file says so. The value is not repeated in an error: it may hold a
+    /// password.
+    pub(super) fn public_base_url(&self) -> Result<Option<String>, ConfigError> {
+        let Some(text) = &self.file.public_base_url else { return Ok(None) };
+        let url = reqwest::Url::parse(text).map_err(|_| ConfigError::PublicBaseUrl("is no URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(ConfigError::PublicBaseUrl("does not begin with http:// or https://"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(ConfigError::PublicBaseUrl("names a user or a password"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(ConfigError::PublicBaseUrl("has a query or a fragment"));
+        }
+        Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
+    }
+
     /// Providers from the file and the environment.
     pub(super) fn providers(&self) -> Result<Vec<ProviderConfig>, ConfigError> {
         Ok(provider_configs(&self.file.providers, &self.environment.texts())?)
@@ -221,6 +243,9 @@ impl Config {
                 by_file(!file.command_environment.is_empty()),
             ),
         ];
+        if let Some(url) = self.public_base_url()? {
+            settings.push(setting("public_base_url", url, by_file(true)));
+        }
         for provider in self.providers()? {
             settings.extend(self.provider(&provider));
         }

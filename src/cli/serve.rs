@@ -104,6 +104,7 @@ pub(super) async fn start(
 ) -> Result<Running, Failure> {
     let config = globals.config()?;
     let token = globals.control_token(&config)?;
+    let public_base_url = config.public_base_url()?;
     let home = open_home(&config.home).await?;
     let paths = home.paths().clone();
     let listener = match args {
@@ -121,13 +122,14 @@ pub(super) async fn start(
     settings.command_environment = config.command_environment();
     settings.recorded = recorded(config.settings(globals, args.and_then(|args| args.listen.as_deref()), runtime)?);
     if let Some(listener) = &listener {
-        settings.callback_base_url = format!("http://{}", listener.address);
+        settings.callback_base_url = public_base_url.clone().unwrap_or_else(|| format!("http://{}", listener.address));
     }
     let source = Source::system();
     let place = Place {
         home: paths.home.clone(),
         socket: paths.socket(),
         listen: listener.as_ref().map(|listener| listener.address),
+        public_base_url,
         started_at: source.now(),
         fingerprint: Hash::of(format!("{settings:?}").as_bytes()).to_string(),
     };

@@ -54,7 +54,7 @@ async fn handshake(State(app): State<Shared>) -> Json<Value> {
     let mut runtime = json!({
         "default_agent": app.handle.settings().default_agent,
         "listen": app.place.listen,
-        "advertise_url": null,
+        "advertise_url": app.place.public_base_url,
     });
     if !bearer {
         runtime["workspace_dir"] = json!(app.handle.settings().workspace);

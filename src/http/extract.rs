@@ -223,12 +223,12 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn media_type(headers: &HeaderMap) -> Option<String> {
+pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok())?;
     Some(kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-fn is_json(kind: &str) -> bool {
+pub(super) fn is_json(kind: &str) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 

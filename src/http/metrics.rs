@@ -1,6 +1,7 @@
 //! Metrics in the text form that Prometheus reads. Labels come from closed lists alone: no agent has its own series.
 
 use super::Shared;
+use super::auth::FailureCounts;
 use super::extract::{Nothing, Query};
 use super::reply::Failure;
 use crate::fold::posture::PostureKind;
@@ -14,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
 
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -32,6 +34,7 @@ async fn metrics(State(app): State<Shared>, _: Query<Nothing>) -> Result<Respons
     page.gauge("holon_subscribers", "Event streams that are open.", open);
     page.gauge("holon_subscribers_behind", "Event streams that have not yet sent all there is.", behind);
     page.gauge("holon_request_bodies_bytes", "What request bodies under way hold together.", app.bodies_bytes());
+    page.failures(app.auth.counts());
     let effects = [
         ("turn", occupancy.turns),
         ("model_call", occupancy.model_calls),
@@ -93,6 +96,13 @@ impl Page {
         self.line("holon_append_seconds_bucket{le=\"+Inf\"}", counts.appends);
         self.line("holon_append_seconds_sum", seconds(counts.append_us));
         self.line("holon_append_seconds_count", counts.appends);
+    }
+
+    fn failures(&mut self, counts: &FailureCounts) {
+        let (failed, refused) = (counts.failed.load(Ordering::Relaxed), counts.refused.load(Ordering::Relaxed));
+        let failures = "Requests without the right token or signature.";
+        self.counter("holon_authentication_failures_total", failures, failed);
+        self.counter("holon_authentication_refusals_total", "Those of them that were answered 429.", refused);
     }
 
     fn agents(&mut self, sums: &Sums) {

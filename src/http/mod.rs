@@ -17,6 +17,7 @@ mod messages;
 mod metrics;
 mod models;
 mod openapi;
+mod origin;
 mod patience;
 mod peer;
 mod records;
@@ -41,7 +42,9 @@ use crate::words::limit::REQUEST_BODIES_BYTES_MAX;
 use crate::words::time::Timestamp;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::http::HeaderValue;
+use axum::http::header::X_CONTENT_TYPE_OPTIONS;
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::Response;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -66,6 +69,8 @@ pub struct Place {
     pub socket: PathBuf,
     /// None when only the socket is served.
     pub listen: Option<SocketAddr>,
+    /// What the outside knows this server by, if the operator says so; without a slash at its end.
+    pub public_base_url: Option<String>,
     pub started_at: Timestamp,
     /// Of the settings, without their secrets.
     pub fingerprint: String,
@@ -117,6 +122,12 @@ impl App {
     }
 }
 
+/// No browser is to find another type in an answer than the one that it has.
+async fn say_no_sniffing(mut response: Response) -> Response {
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
 /// What comes when the server goes down is not begun any more.
 async fn begin(State(app): State<Shared>, request: Request, next: Next) -> Result<Response, reply::Failure> {
     if app.is_going_down() { Err(reply::going_down().into()) } else { Ok(next.run(request).await) }
@@ -129,6 +140,7 @@ pub fn router(app: Shared) -> Router {
         .method_not_allowed_fallback(reply::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), auth::check))
         .layer(from_fn_with_state(app.clone(), begin))
+        .layer(map_response(say_no_sniffing))
         .with_state(app)
 }
 

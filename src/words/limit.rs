@@ -318,7 +318,7 @@ pub const WEBHOOK_SECRET_BYTES_MIN: usize = 24;
 pub const WEBHOOK_SECRET_BYTES_MAX: usize = 128;
 /// How far from now a webhook may say it was signed (wire, Servers).
 pub const SIGNATURE_AGE_MS_MAX: u64 = 5 * 60 * 1_000;
-/// Failed authentications per peer and minute before the next is refused unseen.
+/// Failed authentications per peer and minute before the next is answered 429; the right token always opens.
 pub const AUTH_FAILURES_PER_MINUTE_MAX: u32 = 30;
 
 const _: () = assert!(AGENT_ID_CHOSEN_BYTES_MAX < AGENT_ID_BYTES_MAX);
