@@ -53,9 +53,13 @@ impl Drop for Server {
     }
 }
 
+/// What comes from outside is measured, and not held to a rate.
+const CONFIG: &str = "ingress_per_minute_of_peer = 6_000_000\ningress_per_minute_of_agent = 6_000_000\n";
+
 /// Lets `write` fill the ledger of a new home. The default agent is paused, so that it does nothing by itself.
 pub fn prepare(home: &Path, write: impl FnOnce(&RedbStore)) {
     let opened = Home::open(home).expect("a new home");
+    std::fs::write(opened.paths().config(), CONFIG).expect("a configuration");
     let (store, _) = opened.open_store().expect("a new ledger");
     super::ledger::write_agents(&store, &mut [Author::paused("main")]);
     write(&store);

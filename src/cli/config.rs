@@ -3,13 +3,14 @@
 use super::environment::Environment;
 use super::serve::{RuntimeArgs, ServeArgs};
 use super::{Globals, Outcome, print, toml_text};
+use crate::http::{Access, WebhookMode};
 use crate::ledger::home::Paths;
 use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs, variable};
 use crate::runtime::model::remote::ProviderConfig;
 use crate::runtime::outbound::without_credentials;
 use crate::runtime::process::CommandEnvironment;
 use crate::words::id::AgentId;
-use crate::words::limit::{CONTROL_TOKEN_BYTES_MAX, CONTROL_TOKEN_BYTES_MIN};
+use crate::words::limit::{CONTROL_TOKEN_BYTES_MAX, CONTROL_TOKEN_BYTES_MIN, INGRESS_PER_MINUTE_MAX};
 use clap::Subcommand;
 use etcetera::BaseStrategy;
 use secrecy::{ExposeSecret, SecretString};
@@ -24,6 +25,9 @@ use std::sync::Arc;
 pub(super) const MODEL_DEFAULT: &str = "builtin/runbook";
 pub(super) const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
 pub(super) const AGENT_DEFAULT: &str = "main";
+
+/// The rates of what comes from outside, as the file names them.
+const RATES: [&str; 2] = ["ingress_per_minute_of_peer", "ingress_per_minute_of_agent"];
 
 /// Who says what nobody else did.
 const DEFAULT: &str = "default";
@@ -52,6 +56,12 @@ struct File {
     command_environment: Vec<String>,
     /// What URLs that are given out begin with, where a proxy stands before the server.
     public_base_url: Option<String>,
+    /// Whether commands of agents may ask what their operator may.
+    agents_may_control: bool,
+    /// Who may send webhooks: `open`, `signed` or `off`.
+    webhooks: WebhookMode,
+    ingress_per_minute_of_peer: Option<u32>,
+    ingress_per_minute_of_agent: Option<u32>,
     providers: BTreeMap<String, ProviderSettings>,
 }
 
@@ -74,6 +84,8 @@ pub(super) enum ConfigError {
     Token { named: String, fault: String },
     #[error("the default agent {id:?}: {reason}")]
     Agent { id: String, reason: String },
+    #[error("{0} is not from 1 to {INGRESS_PER_MINUTE_MAX}")]
+    Rate(&'static str),
     #[error("public_base_url {0}")]
     PublicBaseUrl(&'static str),
     #[error(transparent)]
@@ -88,6 +100,7 @@ impl ConfigError {
             Self::TwoTokens => "leave one of them out",
             Self::Token { .. } => "make one with: head -c 32 /dev/urandom | base64 > FILE, and use --token-file FILE",
             Self::Agent { .. } => "choose a plain name such as main",
+            Self::Rate(_) => "name a number of requests a minute, or leave it out",
             Self::PublicBaseUrl(_) => "name the address that the outside uses, such as https://holon.example",
             Self::Providers(_) => "mend the providers in config.toml",
         }
@@ -185,6 +198,22 @@ impl Config {
         Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
     }
 
+    /// Whom the operator lets in beside itself.
+    pub(super) fn access(&self) -> Result<Access, ConfigError> {
+        let (file, default) = (&self.file, Access::default());
+        let rate = |name, given: Option<u32>, default| match given.unwrap_or(default) {
+            rate @ 1..=INGRESS_PER_MINUTE_MAX => Ok(rate),
+            _ => Err(ConfigError::Rate(name)),
+        };
+        let (peer, agent) = (file.ingress_per_minute_of_peer, file.ingress_per_minute_of_agent);
+        Ok(Access {
+            agents_may_control: file.agents_may_control,
+            webhooks: file.webhooks,
+            ingress_per_minute_of_peer: rate(RATES[0], peer, default.ingress_per_minute_of_peer)?,
+            ingress_per_minute_of_agent: rate(RATES[1], agent, default.ingress_per_minute_of_agent)?,
+        })
+    }
+
     /// Providers from the file and the environment.
     pub(super) fn providers(&self) -> Result<Vec<ProviderConfig>, ConfigError> {
         Ok(provider_configs(&self.file.providers, &self.environment.texts())?)
@@ -243,6 +272,7 @@ impl Config {
                 by_file(!file.command_environment.is_empty()),
             ),
         ];
+        settings.extend(self.access_settings()?);
         if let Some(url) = self.public_base_url()? {
             settings.push(setting("public_base_url", url, by_file(true)));
         }
@@ -250,6 +280,17 @@ impl Config {
             settings.extend(self.provider(&provider));
         }
         Ok(settings)
+    }
+
+    fn access_settings(&self) -> Result<[Value; 4], ConfigError> {
+        let (file, access) = (&self.file, self.access()?);
+        let (peer, agent) = (file.ingress_per_minute_of_peer, file.ingress_per_minute_of_agent);
+        Ok([
+            setting("agents_may_control", access.agents_may_control, by_file(file.agents_may_control)),
+            setting("webhooks", access.webhooks, by_file(file.webhooks != WebhookMode::default())),
+            setting(RATES[0], access.ingress_per_minute_of_peer, by_file(peer.is_some())),
+            setting(RATES[1], access.ingress_per_minute_of_agent, by_file(agent.is_some())),
+        ])
     }
 
     fn token(&self, globals: &Globals) -> Result<Value, ConfigError> {

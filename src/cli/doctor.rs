@@ -4,6 +4,7 @@ use super::config::Config;
 use super::serve::ServeArgs;
 use super::{Failure, Globals, Outcome, print};
 use crate::client::Client;
+use crate::http::WebhookMode;
 use crate::ledger::StoreError;
 use crate::ledger::home::{HomeError, Paths, open_read_only};
 use crate::runtime::model::catalog::Models;
@@ -94,10 +95,10 @@ pub(super) async fn doctor(globals: &Globals, args: &DoctorArgs) -> Outcome {
         return print::done(globals.json, &json!({"unit": unit}), unit.trim_end());
     }
     let is_served = Client::answers(&config.paths().socket()).await;
-    told(globals, &checks(&config, &args.serve, is_served))
+    told(globals, &checks(&config, globals, &args.serve, is_served))
 }
 
-fn checks(config: &Config, args: &ServeArgs, is_served: bool) -> Vec<Check> {
+fn checks(config: &Config, globals: &Globals, args: &ServeArgs, is_served: bool) -> Vec<Check> {
     let paths = config.paths();
     vec![
         linux(),
@@ -111,6 +112,7 @@ fn checks(config: &Config, args: &ServeArgs, is_served: bool) -> Vec<Check> {
         ledger(&paths),
         models(config, args),
         port(&config.listen(args.listen.as_deref()), is_served),
+        webhooks(config, globals),
     ]
 }
 
@@ -261,6 +263,25 @@ fn port(listen: &str, is_served: bool) -> Check {
         Ok(_) => Check::ok("port", format!("{listen} is free")),
         Err(_) if is_served => Check::ok("port", format!("{listen} is in use, as it may be by the server")),
         Err(error) => Check::failed("port", format!("{listen}: {error}"), "choose another address with --listen"),
+    }
+}
+
+/// Where a token guards everything else, open webhooks are worth a word.
+fn webhooks(config: &Config, globals: &Globals) -> Check {
+    let access = match config.access() {
+        Ok(access) => access,
+        Err(error) => return Check::failed("webhooks", error.to_string(), error.hint()),
+    };
+    let is_guarded = matches!(globals.control_token(config), Ok(Some(_)));
+    match access.webhooks {
+        WebhookMode::Open if is_guarded => Check::warning(
+            "webhooks",
+            "anybody may send them to an agent that has no secret",
+            "webhooks = \"signed\" in config.toml takes signed ones alone, \"off\" none",
+        ),
+        WebhookMode::Open => Check::ok("webhooks", "open to this machine"),
+        WebhookMode::Signed => Check::ok("webhooks", "signed ones alone"),
+        WebhookMode::Off => Check::ok("webhooks", "none"),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::decide::home::HomeCommand;
 use crate::events::Cause;
 use crate::events::home::SettingValue;
 use crate::http::serve::{Socket, serve as listen};
-use crate::http::{App, Auth, Place};
+use crate::http::{App, Auth, Place, WebhookMode};
 use crate::ledger::home::{Home, HomeError};
 use crate::runtime::handle::SubmitError;
 use crate::runtime::host::{Host, Parts};
@@ -104,13 +104,16 @@ pub(super) async fn start(
 ) -> Result<Running, Failure> {
     let config = globals.config()?;
     let token = globals.control_token(&config)?;
-    let public_base_url = config.public_base_url()?;
+    let (public_base_url, access) = (config.public_base_url()?, config.access()?);
     let home = open_home(&config.home).await?;
     let paths = home.paths().clone();
     let listener = match args {
         Some(args) => Some(bind(&config.listen(args.listen.as_deref()), token.is_some()).await?),
         None => None,
     };
+    if listener.is_some() && token.is_some() && access.webhooks == WebhookMode::Open {
+        tracing::warn!("anybody may send webhooks to an agent that has no secret: webhooks = \"signed\" ends that");
+    }
     let (store, boot) = home.open_store()?;
     let processes = Processes::new(&paths.runs(), None).map_err(|error| failed("the run folders", &error))?;
     let processes = processes.with_descriptors(raise_descriptors());
@@ -145,7 +148,7 @@ pub(super) async fn start(
         settings,
     };
     let host = Host::start(parts).await.map_err(|error| failed("the runtime", &error))?;
-    let app = Arc::new(App::new(host.handle(), Auth::new(token.as_deref()), place));
+    let app = Arc::new(App::new(host.handle(), Auth::new(token.as_deref()), place, access));
     let socket = Socket::bind(&paths.socket()).map_err(|error| failed("the socket in the home", &error))?;
     let server = tokio::spawn(listen(app.clone(), listener.map(|listener| listener.tcp), socket));
     Ok(Running { app, host, server, _home: home })

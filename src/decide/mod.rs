@@ -13,6 +13,7 @@ pub mod errand;
 pub mod home;
 pub mod memory;
 pub mod operator;
+mod outside;
 pub mod policy;
 pub mod profile;
 pub mod queue;
@@ -131,6 +132,8 @@ pub enum Rejection {
     Invalid { field: &'static str, reason: String },
     #[error("the queue is full: {waiting} messages wait")]
     QueueFull { waiting: usize },
+    #[error("public callers have sent as much today as the agent takes in a day")]
+    DayFull { seconds_left: u64 },
     #[error("the idempotency key was used for another request")]
     KeyReused,
     #[error("the result comes from an attempt that was replaced or has ended")]
@@ -162,6 +165,7 @@ impl Rejection {
             Self::KindOriginMismatch { .. } => "kind_origin_mismatch",
             Self::Invalid { .. } => "invalid_field",
             Self::QueueFull { .. } => "queue_full",
+            Self::DayFull { .. } => "daily_limit",
             Self::KeyReused => "idempotency_key_reused",
             Self::StaleAttempt => "stale_attempt",
             Self::NothingToDo => "nothing_to_do",
@@ -178,6 +182,7 @@ impl Rejection {
             Self::StaleRun { .. } => Some("read the agent's current_run_id and try again with it, or without run_id"),
             Self::UnknownAgent => Some("holon agent list, or GET /agents/list, names the agents"),
             Self::QueueFull { .. } => Some("wait until the agent has worked off some of its messages"),
+            Self::DayFull { .. } => Some("send it tomorrow (UTC), or let the operator prompt the agent"),
             Self::NoCurrentRun => Some("holon status --agent ID tells what the agent is doing"),
             Self::AgentExists => Some("choose another id, or use the agent that is there"),
             Self::KeyReused => Some("use another Idempotency-Key for another request"),
@@ -247,7 +252,7 @@ pub fn handle(
     if comes_too_late(state, request) {
         return Ok(Err(Rejection::AgentArchived));
     }
-    let decision = match decide(state, &request.command, at) {
+    let decision = match outside::admits(state, request, at).and_then(|()| decide(state, &request.command, at)) {
         Ok(decision) => decision,
         Err(rejection) => return Ok(Err(rejection)),
     };

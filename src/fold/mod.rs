@@ -15,6 +15,7 @@ pub mod invariant;
 pub mod memory;
 pub mod operator;
 pub mod outbox;
+pub mod outside;
 pub mod owed;
 pub mod posture;
 pub mod queue;
@@ -28,13 +29,15 @@ pub mod workspace;
 
 use crate::events::queue::{MessageKind, MessageOutcome};
 use crate::events::task::{Exit, TaskExited};
-use crate::events::{AgentEvent, Envelope, Event, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent};
+use crate::events::{
+    AgentEvent, Cause, Envelope, Event, OperatorEvent, QueueEvent, TaskEvent, TurnEvent, WaitingEvent,
+};
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Marks checkpoints with the shape of the state: another number means that they are folded anew.
-pub const FOLD_VERSION: u32 = 4;
+pub const FOLD_VERSION: u32 = 5;
 
 /// Everything an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +61,7 @@ pub struct AgentState {
     pub receipts: receipt::Receipts,
     pub errands: errand::Errands,
     pub controls: control::Controls,
+    pub outside: outside::Outside,
 }
 
 /// An event that cannot follow the state before it: the ledger is damaged, or we are wrong.
@@ -100,6 +104,7 @@ impl AgentState {
             receipts: receipt::Receipts::default(),
             errands: errand::Errands::default(),
             controls: control::Controls::default(),
+            outside: outside::Outside::default(),
         }
     }
 
@@ -118,6 +123,9 @@ impl AgentState {
         }
         let place = Place { seq: envelope.seq, at: envelope.at };
         self.apply(&envelope.event, place).map_err(illegal)?;
+        if envelope.cause == Cause::External {
+            self.outside.note(&envelope.event, envelope.at);
+        }
         self.controls.note(envelope);
         self.head = envelope.seq;
         self.last_at = envelope.at;

@@ -6,18 +6,20 @@
 //! by [`super::origin`]. The unix socket is guarded by its file mode; whoever shows a token there is taken at its word.
 
 use super::Shared;
+use super::network::Network;
 use super::openapi::{Access, access};
 use super::origin;
-use super::peer::Peer;
+use super::peer::{Peer, Standing};
 use super::reply::Failure;
 use crate::events::Actor;
-use crate::events::actor::ControlSurface;
+use crate::events::actor::{ActorPeer, ControlSurface};
 use crate::events::home::Scope;
 use crate::fold::home::Token;
 use crate::words::hash::Hash;
 use crate::words::id::TokenName;
 use crate::words::limit::AUTH_FAILURES_PER_MINUTE_MAX;
 use crate::words::time::Timestamp;
+use axum::Extension;
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -25,7 +27,6 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +38,7 @@ const WINDOW_MS: u64 = 60_000;
 pub struct Auth {
     /// The digest of the control token. Digests compare in constant time, and hide the token.
     token: Option<Hash>,
-    failures: Mutex<BTreeMap<IpAddr, Failures>>,
+    failures: Mutex<BTreeMap<Network, Failures>>,
     counts: FailureCounts,
 }
 
@@ -83,7 +84,7 @@ impl Auth {
     /// The token is compared before this is asked, so that a guess costs the same whether or not its answer is 429. With
     /// tokens of 16 bytes or more no rate of guesses finds one, and nobody who fails on purpose from the operator's
     /// address, or through the same proxy, can hold the operator off.
-    fn fail(&self, peer: IpAddr, now: Timestamp) -> Option<u64> {
+    fn fail(&self, peer: Network, now: Timestamp) -> Option<u64> {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let Failures { since, count } = self.count_failure(peer, now);
         if count == 1 {
@@ -94,7 +95,7 @@ impl Auth {
         is_refused.then(|| (WINDOW_MS - now.since_ms(since)).div_ceil(1_000))
     }
 
-    fn count_failure(&self, peer: IpAddr, now: Timestamp) -> Failures {
+    fn count_failure(&self, peer: Network, now: Timestamp) -> Failures {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() >= PEERS_MAX && !failures.contains_key(&peer) {
             failures.retain(|_, failures| now.since_ms(failures.since) < WINDOW_MS);
@@ -223,11 +224,17 @@ fn is_same(one: Hash, other: Hash) -> bool {
 pub(super) async fn check(
     State(app): State<Shared>,
     ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(standing): Extension<Standing>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
+    standing.check(&app)?;
     let right = Right::of(&app, &peer, request.headers());
-    let actor = Actor { token: right.token(), surface: peer.surface(), peer: peer.recorded(), provided_trust: None };
+    let recorded = match standing {
+        Standing::AgentProcess(agent) => ActorPeer::AgentProcess(agent),
+        Standing::Admitted | Standing::OtherUser(_) | Standing::Undetermined => peer.recorded(),
+    };
+    let actor = Actor { token: right.token(), surface: peer.surface(), peer: recorded, provided_trust: None };
     let caller = Caller { actor, right };
     let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     match access(request.method(), template, request.uri().path()) {
@@ -250,8 +257,7 @@ fn refuse(app: &Shared, peer: &Peer) -> Failure {
 
 /// Counts a failure of the peer's; what it is told once it has had too many.
 pub(super) fn held_off(app: &Shared, peer: &Peer) -> Option<Failure> {
-    let Peer::Tcp(address) = peer else { return None };
-    let seconds = app.auth.fail(address.ip(), app.handle.now())?;
+    let seconds = app.auth.fail(peer.network()?, app.handle.now())?;
     let detail = "too many requests without the right token or signature";
     let failure = Failure::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", detail);
     let hint = format!("wait {seconds} seconds, and send the right one");
@@ -265,7 +271,7 @@ mod tests {
     #[test]
     fn a_peer_that_fails_too_often_is_held_off_for_a_while() {
         let auth = Auth::new(Some("secret"));
-        let peer = IpAddr::from([127, 0, 0, 1]);
+        let peer = Network::of([127, 0, 0, 1].into());
         for _ in 0..AUTH_FAILURES_PER_MINUTE_MAX {
             assert_eq!(auth.fail(peer, Timestamp(0)), None);
         }

@@ -5,7 +5,9 @@ use super::extract::{Control, Public, Rid, TrustBody};
 use super::kinds::{self, BINDINGS};
 use super::messages::unexpected;
 use super::reply::{Failure, Reply};
+use crate::decide::Rejection;
 use crate::decide::operator::OperatorCommand;
+use crate::events::actor::ActorPeer;
 use crate::events::agent::Answer;
 use crate::wire::binding::{BindingBody, IngressBody};
 use crate::wire::message::BodyError;
@@ -61,6 +63,9 @@ async fn revoke(State(app): State<Shared>, Public(id): Public, Rid(rid): Rid, bo
 }
 
 async fn ingress(State(app): State<Shared>, Public(id): Public, body: Control<IngressBody>) -> Reply {
+    if let Some(ActorPeer::AgentProcess(_)) = body.by.cause.actor().map(|actor| &actor.peer) {
+        return Err(Rejection::NotBound { reason: "an agent's command is no operator's transport" }.into());
+    }
     let name = body.value.binding_id.clone();
     let bound =
         move |state: &crate::fold::AgentState| state.bindings.named(&name).map(|(_, binding)| binding.terms.clone());

@@ -87,15 +87,16 @@ impl FromRequestParts<Shared> for Public {
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
         let Agent(id) = Agent::from_request_parts(parts, app).await?;
-        // Only the runtime gives such an id, so for all others there is nothing to look up.
-        if id.has_child_form() {
-            let visibility = app.handle.read(&id, |state| state.agent.visibility).await?;
-            if visibility == Visibility::Private {
-                return Err(Rejection::AgentPrivate.into());
-            }
-        }
+        check_public(app, &id).await?;
         Ok(Self(id))
     }
+}
+
+/// Refuses a private agent. Only the runtime gives the id of one, so for all others there is nothing to look up.
+pub(super) async fn check_public(app: &Shared, id: &AgentId) -> Result<(), Failure> {
+    let is_private =
+        id.has_child_form() && app.handle.read(id, |state| state.agent.visibility).await? == Visibility::Private;
+    if is_private { Err(Rejection::AgentPrivate.into()) } else { Ok(()) }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Rid {

@@ -3,13 +3,15 @@
 use super::Shared;
 use super::auth::Caller;
 use super::extract::{Agent, Body, Control, Nothing, Public, Query, Rid};
+use super::peer::Peer;
 use super::reply::{Failure, Reply};
 use crate::decide::queue::{NewMessage, QueueCommand};
 use crate::decide::waiting::WaitingCommand;
 use crate::decide::{Attribution, Rejection};
+use crate::events::actor::ActorPeer;
 use crate::events::agent::Answer;
 use crate::events::operator::{BriefCreated, BriefKind};
-use crate::events::queue::{Admission, MessageOutcome, QueueEvent, Surface};
+use crate::events::queue::{Admission, MessageKind, MessageOutcome, Origin, QueueEvent, Surface};
 use crate::events::{Cause, Event, OperatorEvent};
 use crate::fold::row::RecordKind;
 use crate::ledger::Store;
@@ -18,7 +20,7 @@ use crate::wire::message::{DROPPED_BY_OPERATOR, DropManyBody, EnqueueBody, Promp
 use crate::wire::record;
 use crate::words::content::Blob;
 use crate::words::id::{AgentId, BriefId, EventSeq, MessageId, RunId, TokenName};
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -48,7 +50,14 @@ struct DropBody {
 
 says_trust!(DropBody);
 
-async fn enqueue(State(app): State<Shared>, Public(id): Public, body: Body<EnqueueBody>) -> Reply {
+async fn enqueue(
+    State(app): State<Shared>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    caller: Caller,
+    Public(id): Public,
+    body: Body<EnqueueBody>,
+) -> Reply {
+    app.count_unproven(&caller, &peer, Some(&id))?;
     let (new, blob) = body.value.message()?;
     let by = Attribution { cause: Cause::External, key: body.key };
     take_in(&app, &id, new, blob, by).await
@@ -58,7 +67,18 @@ async fn prompt(State(app): State<Shared>, caller: Caller, Public(id): Public, b
     let admission = if caller.has_token() { Admission::ControlAuthenticated } else { Admission::LocalProcess };
     let actor = caller.actor.token.unwrap_or_else(TokenName::control);
     let (new, blob) = body.value.message(&actor, Surface::HttpControlPrompt, admission);
+    let new = match caller.actor.peer {
+        ActorPeer::AgentProcess(agent) => said_by(&agent, new),
+        ActorPeer::Unknown | ActorPeer::Local { .. } | ActorPeer::Address(_) => new,
+    };
     take_in(&app, &id, new, blob, body.by).await
+}
+
+/// A prompt that the command of an agent sends is what that agent says, and is trusted no more than a stranger's word:
+/// the turn that it comes from may answer one.
+fn said_by(agent: &AgentId, new: NewMessage) -> NewMessage {
+    let origin = Origin::Channel { channel_id: "agent_process".into(), sender_id: Some(agent.to_string()) };
+    NewMessage { kind: MessageKind::ChannelEvent, lane: None, origin, ..new }
 }
 
 pub(super) async fn take_in(app: &Shared, id: &AgentId, new: NewMessage, blob: Option<Blob>, by: Attribution) -> Reply {

@@ -7,19 +7,23 @@ mod agents;
 mod auth;
 mod bindings;
 mod callbacks;
+mod connections;
 mod control;
 mod discovery;
 mod events;
 mod extract;
+mod ingress;
 mod kinds;
 mod ledger;
 mod messages;
 mod metrics;
 mod models;
+mod network;
 mod openapi;
 mod origin;
 mod patience;
 mod peer;
+mod rate;
 mod records;
 mod reply;
 pub mod serve;
@@ -34,11 +38,12 @@ mod work;
 mod workspace;
 
 pub use auth::Auth;
+pub use ingress::{Access, WebhookMode};
 
 use crate::runtime::handle::Handle;
 use crate::wire::agent::Setting;
 use crate::words::id::AgentId;
-use crate::words::limit::REQUEST_BODIES_BYTES_MAX;
+use crate::words::limit::{PEER_LOOKUPS_AT_ONCE, REQUEST_BODIES_BYTES_MAX};
 use crate::words::time::Timestamp;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -56,6 +61,10 @@ pub struct App {
     pub handle: Handle,
     pub auth: Auth,
     pub place: Place,
+    pub access: Access,
+    ingress: ingress::Ingress,
+    /// Looks for the processes of peers that are under way.
+    lookups: Semaphore,
     frames: stream::Frames,
     /// Room for the bytes of request bodies, all of them together.
     bodies: Arc<Semaphore>,
@@ -79,10 +88,12 @@ pub struct Place {
 type Shared = Arc<App>;
 
 impl App {
-    pub fn new(handle: Handle, auth: Auth, place: Place) -> Self {
+    pub fn new(handle: Handle, auth: Auth, place: Place, access: Access) -> Self {
         let bodies = Arc::new(Semaphore::new(REQUEST_BODIES_BYTES_MAX));
         let frames = stream::Frames::new(serve::streams());
-        Self { handle, auth, place, frames, bodies, shutdown: watch::Sender::new(false) }
+        let (ingress, lookups) = (ingress::Ingress::new(&access), Semaphore::new(PEER_LOOKUPS_AT_ONCE));
+        let shutdown = watch::Sender::new(false);
+        Self { handle, auth, place, access, ingress, lookups, frames, bodies, shutdown }
     }
 
     /// Whether TCP asks for a token: one is configured, or the home has named ones.

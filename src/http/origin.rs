@@ -16,7 +16,7 @@ use super::peer::Peer;
 use super::reply::Failure;
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, uri};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// A header that no page can send to another origin without being allowed to.
@@ -72,7 +72,7 @@ fn check_not_forwarded(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// A name that resolves to this machine today may have been another's when the page was loaded.
 fn check_host(request: &Request) -> Result<(), Failure> {
-    let named = request.uri().authority().map(|authority| authority.as_str());
+    let named = request.uri().authority().map(uri::Authority::as_str);
     let host = text(request.headers(), &HOST)?;
     if named.into_iter().chain(host).all(|host| Authority::parse(host).is_some_and(|host| host.is_loopback())) {
         return Ok(());
@@ -89,7 +89,7 @@ fn check_site(request: &Request) -> Result<(), Failure> {
 
 fn check_origin(app: &App, request: &Request) -> Result<(), Failure> {
     let Some(origin) = text(request.headers(), &ORIGIN)? else { return Ok(()) };
-    let named = request.uri().authority().map(|authority| authority.as_str());
+    let named = request.uri().authority().map(uri::Authority::as_str);
     let host = named.or(text(request.headers(), &HOST)?).unwrap_or_default();
     let is_own = if app.requires_token() {
         // A proxy that speaks TLS may have passed the Host on as it came, or not.

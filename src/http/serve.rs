@@ -1,7 +1,8 @@
 //! Listening: TCP and the home's unix socket, one router behind both.
 
+use super::connections::{Connections, Permit};
 use super::patience::Patient;
-use super::peer::{Peer, SocketListener};
+use super::peer::{Peer, SocketListener, Standing, TcpPeers};
 use super::reply::going_down;
 use super::{App, router};
 use crate::wire::problem::Problem;
@@ -62,7 +63,7 @@ pub async fn serve(app: Arc<App>, tcp: Option<TcpListener>, socket: Socket) {
     let over_socket = accept(&app, router.clone(), SocketListener(socket.listener));
     let over_tcp = async {
         if let Some(tcp) = tcp {
-            accept(&app, router, tcp).await;
+            accept(&app, router, TcpPeers(tcp)).await;
         }
     };
     let drained = async {
@@ -79,11 +80,8 @@ pub async fn serve(app: Arc<App>, tcp: Option<TcpListener>, socket: Socket) {
 }
 
 /// Serves whoever connects, within the places of this listener, until the server goes down; then lets them end.
-async fn accept<L: Listener>(app: &App, router: Router, mut listener: L)
-where
-    Peer: From<L::Addr>,
-{
-    let (places, refusals) = (Arc::new(Semaphore::new(places())), Arc::new(Semaphore::new(CONNECTIONS_REFUSED_MAX)));
+async fn accept<L: Listener<Addr = Peer>>(app: &Arc<App>, router: Router, mut listener: L) {
+    let (permits, refusals) = (Connections::new(places()), Arc::new(Semaphore::new(CONNECTIONS_REFUSED_MAX)));
     let connections = GracefulShutdown::new();
     let turned_away = |io, problem| {
         if let Ok(place) = refusals.clone().try_acquire_owned() {
@@ -91,14 +89,19 @@ where
         }
     };
     loop {
-        let (io, address) = tokio::select! {
+        let (io, peer) = tokio::select! {
             accepted = listener.accept() => accepted,
             () = app.going_down() => break,
         };
-        match places.clone().try_acquire_owned() {
-            Ok(place) => drop(tokio::spawn(converse(router.clone(), io, address.into(), connections.watcher(), place))),
-            Err(_) => turned_away(io, too_many()),
-        }
+        let Some(permit) = permits.admit(peer.network()) else {
+            turned_away(io, too_many());
+            continue;
+        };
+        let (app, router, watcher) = (app.clone(), router.clone(), connections.watcher());
+        tokio::spawn(async move {
+            let standing = Standing::of(&app, &peer).await;
+            converse(router, io, (peer, standing), watcher, permit).await;
+        });
     }
     let mut ended = pin!(connections.shutdown());
     loop {
@@ -110,7 +113,7 @@ where
 }
 
 fn too_many() -> Problem {
-    Problem::new(503, "too_many_connections", "the server has no place for another connection")
+    Problem::new(503, "too_many_connections", "the server has no room for another connection of yours")
 }
 
 /// Places of a listener. There are two, and half of the files that this process may open are left to its work.
@@ -126,13 +129,14 @@ pub(super) fn streams() -> usize {
 
 /// Answers the requests of one connection, one after the other. It is closed on whoever does not bring the head of
 /// one in time, or does not take the answers.
-async fn converse<I>(router: Router, io: I, peer: Peer, watcher: Watcher, _place: OwnedSemaphorePermit)
+async fn converse<I>(router: Router, io: I, (peer, standing): (Peer, Standing), watcher: Watcher, _permit: Permit)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer.clone()));
+        request.extensions_mut().insert(standing.clone());
         router.call(request)
     });
     let connection = http1::Builder::new()
@@ -150,7 +154,7 @@ async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, problem: Problem
     let body = json!(problem).to_string();
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n\
-         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let told = async {

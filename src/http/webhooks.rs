@@ -1,8 +1,9 @@
 //! Webhooks: anybody's, until the agent has a secret that signs them.
 
 use super::Shared;
-use super::auth::held_off;
-use super::extract::{Control, Public, Raw, not_json};
+use super::auth::{Caller, held_off};
+use super::extract::{Agent, Control, Public, Raw, check_public, not_json};
+use super::ingress::{self, WebhookMode};
 use super::messages::take_in;
 use super::peer::Peer;
 use super::reply::{Failure, Reply};
@@ -20,7 +21,7 @@ use crate::words::limit::REQUEST_BODY_BYTES_MAX;
 use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
 use axum::routing::post;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::json;
@@ -45,18 +46,51 @@ struct SecretBody {
 
 says_trust!(SecretBody);
 
+/// Who sends a webhook, as the connection and the headers tell.
+struct Sender {
+    caller: Caller,
+    peer: Peer,
+    headers: HeaderMap,
+}
+
+/// On what grounds a webhook is taken in, and its sender's name for it.
+type Admitted = (Admission, Option<RequestKey>);
+
+/// A stranger is told of an agent only that it takes what is sent, or that there is none.
 async fn webhook(
     State(app): State<Shared>,
     ConnectInfo(peer): ConnectInfo<Peer>,
-    Public(id): Public,
+    Extension(caller): Extension<Caller>,
+    Agent(id): Agent,
     headers: HeaderMap,
     body: WebhookBody,
 ) -> Reply {
-    let (admission, key) = admitted(&app, &peer, &id, &headers, &body).await?;
-    if !body.is_json() {
-        return Err(not_json());
-    }
-    let (content, blob) = Content::new(body.json()?);
+    let sender = Sender { caller, peer, headers };
+    let may_know = app.may_know(&sender.caller, &sender.peer);
+    let text = match if body.is_json() { body.json() } else { Err(not_json()) } {
+        // What cannot be read is told before there is anything else to tell.
+        Err(failure) if !may_know => return Err(failure),
+        text => text,
+    };
+    let (signed, taken) = match admitted(&app, &sender, &id, &body).await {
+        Ok((admission, key)) => {
+            let by = Attribution { cause: Cause::External, key: key.or(body.key) };
+            (admission == Admission::WebhookSigned, take_in_webhook(&app, &id, admission, text, by).await)
+        }
+        Err(failure) => (false, Err(failure)),
+    };
+    taken.map_err(|failure| if may_know || signed { failure } else { ingress::hidden(failure) })
+}
+
+async fn take_in_webhook(
+    app: &Shared,
+    id: &AgentId,
+    admission: Admission,
+    text: Result<String, Failure>,
+    by: Attribution,
+) -> Reply {
+    check_public(app, id).await?;
+    let (content, blob) = Content::new(text?);
     let new = NewMessage {
         kind: MessageKind::WebhookEvent,
         lane: None,
@@ -71,30 +105,41 @@ async fn webhook(
         provided_trust: None,
         reply_route: None,
     };
-    let by = Attribution { cause: Cause::External, key: key.or(body.key) };
-    take_in(&app, &id, new, blob, by).await
+    take_in(app, id, new, blob, by).await
 }
 
-/// On what grounds a webhook comes, and its sender's name for it. Whether it must be signed is the core's to say.
-async fn admitted(
-    app: &Shared,
-    peer: &Peer,
-    id: &AgentId,
-    headers: &HeaderMap,
-    body: &WebhookBody,
-) -> Result<(Admission, Option<RequestKey>), Failure> {
+/// Whether a webhook must be signed is the core's to say; whether any comes in unsigned, the operator's.
+async fn admitted(app: &Shared, sender: &Sender, id: &AgentId, body: &WebhookBody) -> Result<Admitted, Failure> {
+    let mode = app.access.webhooks;
     let secrets = app.handle.webhook_secrets(id).await?;
-    if secrets.is_empty() {
-        return Ok((Admission::PublicUnauthenticated, None));
+    let checked = signature::check(&sender.headers, &body.bytes, &secrets, app.handle.now());
+    match checked {
+        Ok(key) if !secrets.is_empty() && mode != WebhookMode::Off => {
+            app.count_proven(id)?;
+            return Ok((Admission::WebhookSigned, Some(key)));
+        }
+        _ => app.count_unproven(&sender.caller, &sender.peer, Some(id))?,
     }
-    match signature::check(headers, &body.bytes, &secrets, app.handle.now()) {
-        Ok(key) => Ok((Admission::WebhookSigned, key)),
-        Err(reason) => Err(held_off(app, peer).unwrap_or_else(|| {
-            let mut problem = Problem::from(&Rejection::Unsigned);
-            (problem.detail, problem.error) = (reason.into(), reason.into());
-            Failure(problem)
-        })),
+    match (mode, checked) {
+        (WebhookMode::Open, _) if secrets.is_empty() => Ok((Admission::PublicUnauthenticated, None)),
+        (WebhookMode::Open | WebhookMode::Signed, Err(reason)) if !secrets.is_empty() => {
+            Err(unsigned(app, sender, id, reason).await)
+        }
+        _ => Err(ingress::webhooks_refused(mode)),
     }
+}
+
+/// That an agent must be sent signed webhooks is told of one that takes any. A stranger hears nothing of the others.
+async fn unsigned(app: &Shared, sender: &Sender, id: &AgentId, reason: &'static str) -> Failure {
+    let takes_any = app.handle.read(id, |state| state.agent.lifecycle.admits()).await;
+    if !app.may_know(&sender.caller, &sender.peer) && !matches!(takes_any, Ok(true)) {
+        return Rejection::UnknownAgent.into();
+    }
+    held_off(app, &sender.peer).unwrap_or_else(|| {
+        let mut problem = Problem::from(&Rejection::Unsigned);
+        (problem.detail, problem.error) = (reason.into(), reason.into());
+        Failure(problem)
+    })
 }
 
 /// What webhooks are signed with is set; rotated, so that the secret before is accepted a day longer; or cleared.

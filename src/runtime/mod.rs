@@ -7,6 +7,7 @@
 //! - [`reconcile`]: owed minus running is started, running minus owed is stopped; the same at boot and in service
 //! - [`effect`]: how each kind of effect happens: prompts, model calls, commands
 //! - [`permit`], [`deadline`], [`feed`], [`source`], [`secret`]: places, times, followers, the clock, kept secrets
+//! - [`caller`]: whether a caller on this machine is an agent's command
 //! - `webhook`: what webhooks are signed with; [`meter`]: what the host counts
 //! - [`outbound`]: clients of other servers; [`preview`]: prompts that nobody is sent
 //! - [`skill`]: the folders of skills in an agent's home
@@ -15,6 +16,7 @@
 //! **Invariant:** effects start from durable state alone: a loop has one append under way, and reconciles after it.
 
 mod agent_loop;
+pub mod caller;
 mod deadline;
 pub mod effect;
 pub mod feed;

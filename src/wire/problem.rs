@@ -41,14 +41,17 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("invalid_run_id", 400, "the query names no run"),
     ("unauthorized", 401, "the token is missing or wrong; it may have expired or been revoked"),
     ("invalid_signature", 401, "the webhook is not signed with the agent's secret"),
+    ("agent_process", 403, "a command of an agent is not the operator"),
     ("agent_private", 403, "the agent is its parent's alone"),
     ("binding_mismatch", 403, "the operator binding speaks for somebody else, or only listens"),
     ("foreign_host", 403, "without a token, only this machine's names for itself are served"),
     ("foreign_origin", 403, "pages of other origins are not served"),
+    ("foreign_user", 403, "without a token, only the server's own user and root are served"),
     ("forwarded_request", 403, "a proxy passed the request on where no token guards"),
     ("insufficient_scope", 403, "the token does not have the scope that this needs"),
     ("kind_origin_mismatch", 403, "messages of this kind do not come from such an origin"),
     ("not_allowed", 403, "the field is not for callers of this route"),
+    ("webhook_refused", 403, "the server takes no webhooks, or signed ones alone"),
     ("agent_not_found", 404, "there is no such agent"),
     ("cursor_not_found", 404, "the event is beyond the head; `head` says where that is"),
     ("invalid_callback", 404, "the capability was revoked, is used up, or never was"),
@@ -73,8 +76,10 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("skill_manager_unavailable", 424, "nothing that fetches skills from elsewhere is configured"),
     ("idempotency_key_reused", 422, "the key was sent before with another request"),
     ("invalid_field", 422, "a value does not fit; `field` names it where one is to blame"),
+    ("daily_limit", 429, "the agent has taken as much from outside as it takes in a day"),
     ("overloaded", 429, "too much is under way; try again"),
     ("queue_full", 429, "the agent's queue is full"),
+    ("rate_limited", 429, "requests from outside come too fast"),
     ("too_many", 429, "there are as many open records as there may be"),
     ("too_many_failures", 429, "too many requests came without the right token"),
     ("agent_quarantined", 503, "the agent's ledger is damaged; the others are served"),
@@ -129,6 +134,7 @@ impl From<&Rejection> for Problem {
                 problem.with("requested_run_id", requested.to_string()).with("current_run_id", current.to_string())
             }
             Rejection::Invalid { field, .. } => problem.with("field", *field),
+            Rejection::DayFull { seconds_left } => problem.with("retry_after", *seconds_left),
             Rejection::SkillInstalled { name } => problem.with("skill_name", name.as_str()),
             _ => problem,
         }
@@ -180,6 +186,6 @@ fn status(rejection: &Rejection) -> u16 {
         | Rejection::NothingToDo => 409,
         Rejection::AgentArchived => 410,
         Rejection::Invalid { .. } | Rejection::KeyReused => 422,
-        Rejection::QueueFull { .. } | Rejection::TooMany { .. } => 429,
+        Rejection::QueueFull { .. } | Rejection::DayFull { .. } | Rejection::TooMany { .. } => 429,
     }
 }

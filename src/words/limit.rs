@@ -316,6 +316,17 @@ pub const HEARTBEAT_MS: u64 = 15_000;
 /// A secret that signs webhooks.
 pub const WEBHOOK_SECRET_BYTES_MIN: usize = 24;
 pub const WEBHOOK_SECRET_BYTES_MAX: usize = 128;
+/// Requests a minute that prove nothing, from one peer; ten seconds of them may come at once. A person or a service
+/// that reports what happens stays far below; a flood is a nuisance and no more.
+pub const INGRESS_PER_MINUTE_OF_PEER: u32 = 1_200;
+/// Requests a minute from outside for one agent: each is a turn, which takes longer than this in any case.
+pub const INGRESS_PER_MINUTE_OF_AGENT: u32 = 3_000;
+/// The highest rate that the configuration may name, which holds nobody to anything.
+pub const INGRESS_PER_MINUTE_MAX: u32 = 6_000_000;
+/// Bytes of bodies that one agent takes from public callers in a day: the ledger keeps them for ever.
+pub const OUTSIDE_BYTES_PER_DAY_MAX: u64 = 256 * 1024 * 1024;
+/// Processes of local peers that are looked for at once: a look reads much of /proc while a command runs.
+pub const PEER_LOOKUPS_AT_ONCE: usize = 4;
 /// How far from now a webhook may say it was signed (wire, Servers).
 pub const SIGNATURE_AGE_MS_MAX: u64 = 5 * 60 * 1_000;
 /// Failed authentications per peer and minute before the next is answered 429; the right token always opens.

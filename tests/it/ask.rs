@@ -6,7 +6,7 @@ use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 
 /// A client of a daemon's TCP listener.
 #[derive(Clone)]
@@ -28,8 +28,13 @@ pub struct Told {
 
 impl Ask {
     pub fn new(daemon: &Daemon) -> Self {
-        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
-        Self { http, base: daemon.url.clone(), token: None }
+        Self::from_address(daemon, Ipv4Addr::LOCALHOST)
+    }
+
+    /// A client at another address of this machine: all of 127.0.0.0/8 is its own.
+    pub fn from_address(daemon: &Daemon, address: Ipv4Addr) -> Self {
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).local_address(Some(address.into()));
+        Self { http: http.build().expect("a client"), base: daemon.url.clone(), token: None }
     }
 
     /// The same client, of another daemon.

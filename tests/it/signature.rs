@@ -126,7 +126,7 @@ async fn a_webhook_is_signed_with_the_secret_or_refused() {
     let signed = standard(SECRET, "msg_4");
     signed.send_as(&ask, &signed.signed("no JSON"), "no JSON").await.refused(400, "invalid_json");
     assert_eq!(webhooks(&daemon).await, 3, "what is refused is not recorded");
-    assert_eq!(of_kind(&daemon.events("main").await, "request_answered").len(), 1, "nor answered under its id");
+    assert_eq!(of_kind(&daemon.events("main").await, "request_answered").len(), 2, "nor answered under its name");
 
     set(&ask, json!({"action": "clear"})).await;
     ask.post(PATH, BODY).await.ok();

@@ -7,7 +7,7 @@ use holon::words::limit::{REQUEST_BODIES_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
 use reqwest::Method;
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
@@ -127,8 +127,8 @@ async fn bodies_under_way_have_so_much_room_together_and_what_comes_beyond_it_is
     check_service(&daemon).await;
 }
 
-/// A daemon that may open 256 files, which makes 64 places for each listener.
-fn limited(home: &Home) -> Daemon {
+/// A daemon that may open 256 files, which makes 64 connections for each listener, half of them for one peer.
+pub fn limited(home: &Home) -> Daemon {
     let mut limited = Command::new("/bin/sh");
     let serve = home.holon(&["serve", "--listen", "127.0.0.1:0"]);
     limited.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\""]).arg(serve.get_program()).args(serve.get_args());
@@ -151,7 +151,7 @@ async fn served(daemon: &Daemon) {
 async fn a_connection_too_many_is_told_to_come_again_and_work_goes_on() {
     let home = Home::new();
     let daemon = limited(&home);
-    let mut held: Vec<TcpStream> = (0..64).map(|_| connect(&daemon, b"")).collect();
+    let mut held: Vec<TcpStream> = (0..32).map(|_| connect(&daemon, b"")).collect();
     let refused = last_words(connect(&daemon, STATUS));
     let (status, body) = parts(&refused);
     assert_eq!(status, 503, "{refused}");
@@ -171,11 +171,13 @@ async fn a_connection_too_many_is_told_to_come_again_and_work_goes_on() {
 #[tokio::test]
 async fn streams_leave_places_for_those_who_ask_something_else() {
     let daemon = limited(&Home::new());
-    let ask = Ask::new(&daemon);
     let mut streams = Vec::new();
-    for _ in 0..51 {
+    for number in 0..51 {
+        // No peer may hold more than its share.
+        let ask = Ask::from_address(&daemon, Ipv4Addr::new(127, 0, 0, 2 + number % 10));
         streams.push(ask.request(Method::GET, "/events/stream").send().await.expect("a stream"));
     }
+    let ask = Ask::new(&daemon);
     assert!(streams.iter().all(|stream| stream.status() == 200));
     ask.get("/events/stream").await.refused(503, "too_many_streams");
     served(&daemon).await;

@@ -13,6 +13,7 @@ mod input;
 mod leftover;
 mod memory;
 mod output;
+mod peer;
 mod proc;
 mod running;
 mod supervise;
@@ -22,6 +23,7 @@ pub use environment::{AGENT_ID_VARIABLE, CommandEnvironment};
 pub use excerpt::{Excerpt, unfinished};
 pub use folder::{FolderError, Spec};
 pub use memory::keep_memory_private;
+pub use peer::{PeerProcess, TcpSocket, tcp_socket};
 pub use running::Running;
 pub use supervise::supervise;
 
@@ -29,6 +31,7 @@ use crate::events::task::Exit;
 use folder::{Begun, ExitRecord, Folder, Standing};
 use nix::libc;
 use output::View;
+use peer::Supervisors;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +44,7 @@ pub struct Processes {
     program: PathBuf,
     /// The soft limit of open files that commands get; this process's own when it is not given.
     descriptors: Option<u64>,
+    supervisors: Supervisors,
 }
 
 /// What became of an execution.
@@ -113,7 +117,12 @@ impl Processes {
     pub fn new(run_root: &Path, program: Option<&Path>) -> io::Result<Self> {
         keep_descriptors_to_ourselves()?;
         let program = program.map_or_else(std::env::current_exe, std::path::absolute)?;
-        Ok(Self { run_root: std::path::absolute(run_root)?, program, descriptors: None })
+        Ok(Self {
+            run_root: std::path::absolute(run_root)?,
+            program,
+            descriptors: None,
+            supervisors: Supervisors::default(),
+        })
     }
 
     /// Gives commands a soft limit of open files other than this process's own.
@@ -132,6 +141,7 @@ impl Processes {
         let folder = self.folder(name);
         folder.create(spec)?;
         let mut child = self.spawn(&folder)?;
+        self.supervisors.add(child.id().cast_signed(), name);
         Running::hold(folder, child.id().cast_signed()).map_err(|error| {
             end_child(&mut child);
             LaunchError::Unheld(error)
@@ -167,6 +177,7 @@ impl Processes {
                 Standing::Gone(begun) => return Ok(Found::from(end_of(&folder, &begun)?)),
                 Standing::Held(begun) => {
                     if let Some(running) = Running::adopt(&folder, &begun)? {
+                        self.supervisors.add(begun.pid, name);
                         return Ok(Found::Running(running));
                     }
                 }

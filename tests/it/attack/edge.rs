@@ -53,7 +53,7 @@ async fn a_page_of_another_port_scheme_or_host_does_not_reach_a_local_daemon() {
         format!("http://{own}.evil.example"),
         format!("http://{own}@evil.example"),
         format!("http://{own}/"),
-        format!("{own}"),
+        own.clone(),
         "null".to_owned(),
         "file://".to_owned(),
         String::new(),

@@ -1,10 +1,12 @@
 //! What an attacker tries, each told as it was tried: the boundaries that hold.
 
 mod actor;
+mod agent_process;
 mod edge;
 mod errand;
 mod flood;
 mod hog;
+mod ingress;
 mod key;
 mod secret;
 mod token;
