@@ -8,7 +8,7 @@ use crate::ledger::home::Paths;
 use crate::runtime::model::catalog::{ModelError, ProviderSettings, provider_configs, variable};
 use crate::runtime::model::remote::ProviderConfig;
 use crate::runtime::outbound::without_credentials;
-use crate::runtime::process::CommandEnvironment;
+use crate::runtime::process::{CommandEnvironment, TreeLimits};
 use crate::words::id::AgentId;
 use crate::words::limit::{CONTROL_TOKEN_BYTES_MAX, CONTROL_TOKEN_BYTES_MIN, INGRESS_PER_MINUTE_MAX};
 use clap::Subcommand;
@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,7 +63,17 @@ struct File {
     webhooks: WebhookMode,
     ingress_per_minute_of_peer: Option<u32>,
     ingress_per_minute_of_agent: Option<u32>,
+    commands: Commands,
     providers: BTreeMap<String, ProviderSettings>,
+}
+
+/// What a command and all that it starts may use together.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Commands {
+    processes_max: Option<NonZeroU64>,
+    memory_bytes_max: Option<NonZeroU64>,
+    file_bytes_max: Option<NonZeroU64>,
 }
 
 /// The home, what its file says, and what the process was started with.
@@ -214,6 +225,16 @@ impl Config {
         })
     }
 
+    pub(super) fn tree_limits(&self) -> TreeLimits {
+        let (default, file) = (TreeLimits::default(), &self.file.commands);
+        let or = |set: Option<NonZeroU64>, default| set.map_or(default, NonZeroU64::get);
+        TreeLimits {
+            processes_max: or(file.processes_max, default.processes_max),
+            memory_bytes_max: or(file.memory_bytes_max, default.memory_bytes_max),
+            file_bytes_max: or(file.file_bytes_max, default.file_bytes_max),
+        }
+    }
+
     /// Providers from the file and the environment.
     pub(super) fn providers(&self) -> Result<Vec<ProviderConfig>, ConfigError> {
         Ok(provider_configs(&self.file.providers, &self.environment.texts())?)
@@ -276,6 +297,15 @@ impl Config {
         if let Some(url) = self.public_base_url()? {
             settings.push(setting("public_base_url", url, by_file(true)));
         }
+        let (limits, commands) = (self.tree_limits(), &file.commands);
+        settings.extend(
+            [
+                ("commands.processes_max", limits.processes_max, commands.processes_max),
+                ("commands.memory_bytes_max", limits.memory_bytes_max, commands.memory_bytes_max),
+                ("commands.file_bytes_max", limits.file_bytes_max, commands.file_bytes_max),
+            ]
+            .map(|(name, value, in_file)| setting(name, value, by_file(in_file.is_some()))),
+        );
         for provider in self.providers()? {
             settings.extend(self.provider(&provider));
         }

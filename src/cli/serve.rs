@@ -124,6 +124,7 @@ pub(super) async fn start(
     );
     settings.command_environment = config.command_environment();
     settings.recorded = recorded(config.settings(globals, args.and_then(|args| args.listen.as_deref()), runtime)?);
+    settings.tree_limits = config.tree_limits();
     if let Some(listener) = &listener {
         settings.callback_base_url = public_base_url.clone().unwrap_or_else(|| format!("http://{}", listener.address));
     }

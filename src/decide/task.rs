@@ -9,8 +9,9 @@ use crate::events::agent::{Answer, ErrandOutcome};
 use crate::events::call::{Action, CallResult, ExecRequest, Shown};
 use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
 use crate::events::task::{
-    Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, TaskCreateRequested, TaskExited,
-    TaskInputDelivered, TaskInputRequested, TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
+    Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, Supervisor, TaskCreateRequested,
+    TaskExited, TaskInputDelivered, TaskInputRequested, TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
+    TaskSupervised,
 };
 use crate::events::turn::UsageTotal;
 use crate::events::waiting::WaitTrigger;
@@ -20,6 +21,7 @@ use crate::fold::task::{Attempt, Task};
 use crate::fold::turn::Turn;
 use crate::fold::waiting::Wait;
 use crate::words::content::{Content, excerpt, quoted};
+use crate::words::hash::Hash;
 use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId, WorkId};
 use crate::words::limit::{
     BACKGROUND_COMMANDS_MAX, BOOTS_PER_STEP_MAX, COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX,
@@ -40,6 +42,15 @@ pub enum TaskCommand {
         task: TaskId,
         boot: Boot,
         replaces: Option<EventSeq>,
+        /// The digest of the key with which the supervisor will sign.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signer: Option<Hash>,
+    },
+    /// The command of an attempt has begun.
+    Supervise {
+        task: TaskId,
+        attempt: EventSeq,
+        supervisor: Supervisor,
     },
     Exit {
         task: TaskId,
@@ -86,7 +97,8 @@ pub enum TaskCommand {
 pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decision, Rejection> {
     let events = match command {
         TaskCommand::Create(request) => return create(state, request),
-        TaskCommand::Start { task, boot, replaces } => start(state, *task, *boot, *replaces)?,
+        TaskCommand::Start { task, boot, replaces, signer } => start(state, *task, *boot, *replaces, *signer)?,
+        TaskCommand::Supervise { task, attempt, supervisor } => supervise(state, *task, *attempt, supervisor)?,
         TaskCommand::Exit { task, attempt, exit, duration_ms, output } => {
             let ended = running(state, *task, *attempt)?;
             exited(state, *task, ended, exit, *duration_ms, output)
@@ -152,7 +164,13 @@ fn running(state: &AgentState, task: TaskId, attempt: EventSeq) -> Result<&Task,
 }
 
 /// A command whose every begin died with its boot is not begun for ever (architecture 10).
-fn start(state: &AgentState, id: TaskId, boot: Boot, replaces: Option<EventSeq>) -> Result<Vec<Event>, Rejection> {
+fn start(
+    state: &AgentState,
+    id: TaskId,
+    boot: Boot,
+    replaces: Option<EventSeq>,
+    signer: Option<Hash>,
+) -> Result<Vec<Event>, Rejection> {
     let task = open(state, id)?;
     if task.attempt.map(|attempt| attempt.seq) != replaces {
         return Err(Rejection::StaleAttempt);
@@ -163,7 +181,19 @@ fn start(state: &AgentState, id: TaskId, boot: Boot, replaces: Option<EventSeq>)
     if task.boots >= BOOTS_PER_STEP_MAX {
         return Ok(never_ran(state, id, task, "attempts_exhausted"));
     }
-    Ok(vec![TaskStarted { task: id, boot }.into()])
+    Ok(vec![TaskStarted { task: id, boot, signer }.into()])
+}
+
+fn supervise(
+    state: &AgentState,
+    id: TaskId,
+    attempt: EventSeq,
+    supervisor: &Supervisor,
+) -> Result<Vec<Event>, Rejection> {
+    match running(state, id, attempt)?.supervisor {
+        Some(_) => Err(Rejection::NothingToDo),
+        None => Ok(vec![TaskSupervised { task: id, attempt, supervisor: supervisor.clone() }.into()]),
+    }
 }
 
 /// The end of a command that was stopped before it began: there is nothing to be ended, and nothing is to begin.
@@ -232,6 +262,7 @@ fn status(task: &Task, exit: &Exit) -> TaskStatus {
             TaskStatus::Interrupted
         }
         (Exit::Code(0) | Exit::Reported(_), _) => TaskStatus::Completed,
+        (Exit::LimitExceeded { .. }, _) => TaskStatus::Failed,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), Some(_)) => TaskStatus::Cancelled,
         (Exit::Signal(_) | Exit::Code(_) | Exit::NotStarted(_), None) => TaskStatus::Failed,
     }
@@ -252,6 +283,7 @@ fn result_message(
         Exit::NotStarted(reason) => format!("it never ran: {}", excerpt(reason, EXCERPT_BYTES_MAX)),
         Exit::Reported(_) => "it has reported".into(),
         Exit::Lost => "its end is unknown: it may or may not have taken effect".into(),
+        Exit::LimitExceeded { limit, max } => limit.exceeded(*max),
     };
     let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
     let shown = quoted(excerpt(output.shown.excerpt(), EXCERPT_BYTES_MAX));

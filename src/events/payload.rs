@@ -86,6 +86,7 @@ fn of_task(event: &TaskEvent) -> Vec<Payload> {
         TaskEvent::Exited(event) => of_output(&event.output),
         TaskEvent::InputRequested(event) => of_content(&event.text).collect(),
         TaskEvent::CreateRequested(_)
+        | TaskEvent::Supervised(_)
         | TaskEvent::Started(_)
         | TaskEvent::Promoted(_)
         | TaskEvent::StopRequested(_)

@@ -36,6 +36,24 @@ shape! {
 }
 
 shape! {
+    /// What a command and all that it starts may use together: processes at once, bytes of memory.
+    pub enum TreeLimit { Processes, Memory, }
+}
+names!(TreeLimit { Processes = "processes", Memory = "memory", });
+
+impl TreeLimit {
+    /// Why a command was ended that was beyond this limit.
+    pub fn exceeded(self, max: u64) -> String {
+        match self {
+            Self::Processes => format!("ended by the runtime: it ran more than {max} processes at once"),
+            Self::Memory => {
+                format!("ended by the runtime: its processes used more than {max} bytes of memory together")
+            }
+        }
+    }
+}
+
+shape! {
     /// How an execution ended.
     pub enum Exit {
         Code(i32),
@@ -46,6 +64,19 @@ shape! {
         Lost,
         /// A child's report, and what it cost; the output is its text.
         Reported(UsageTotal),
+        /// It was ended, because it and what it had started were together beyond a limit.
+        LimitExceeded { limit: TreeLimit, max: u64, },
+    }
+}
+
+shape! {
+    /// The process that supervises a command, named so that another with the same number cannot be taken for it.
+    pub struct Supervisor {
+        pid: i32,
+        /// Clock ticks between the machine's boot and the start of the process.
+        start_time: u64,
+        /// The machine's boot, by the kernel's random name for it.
+        machine_boot: String,
     }
 }
 
@@ -111,6 +142,8 @@ plane! {
         0x0502 task_started 1 since "0.1.0" => Started(TaskStarted) {
             task: TaskId,
             boot: Boot,
+            /// The digest of the public key with which its supervisor signs what it records.
+            signer: Option<Hash>,
         }
         /// The command outlasted its call and goes on in the background.
         0x0503 task_promoted 1 since "0.1.0" => Promoted(TaskPromoted) {
@@ -155,6 +188,12 @@ plane! {
             lifecycle: ChildLifecycle,
             /// The event that asked for it.
             entry: EventSeq,
+        }
+        /// The command of an attempt has begun, under this supervisor.
+        0x050a task_supervised 1 since "0.1.0" => Supervised(TaskSupervised) {
+            task: TaskId,
+            attempt: EventSeq,
+            supervisor: Supervisor,
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum Effect {
     RunCall { run: RunId, attempt: EventSeq },
     /// A command waits for its start.
     StartTask { task: TaskId },
-    /// A command runs.
+    /// A command runs: it is launched, or found again, and once its supervisor is recorded it is followed to its end.
     RunTask { task: TaskId, attempt: EventSeq },
     /// A running command is to be ended.
     StopTask { task: TaskId, attempt: EventSeq },

@@ -5,6 +5,7 @@
 //! | none                | CreateRequested | owed    |
 //! | owed                | Started         | running |
 //! | running             | Started         | running: the attempt before never began |
+//! | running             | Supervised      | running, and who supervises it is known: it has begun |
 //! | owed, running       | Promoted        | same, in the background |
 //! | owed, running       | StopRequested   | same, to be ended; one that is owed ends in the same commit |
 //! | owed, running       | Exited          | none    |
@@ -19,10 +20,11 @@ use super::agent::Agent;
 use super::{Illegal, Place};
 use crate::events::call::ExecRequest;
 use crate::events::task::{
-    Caller, ChildLifecycle, CommandOutput, CommandSpec, Exit, TaskChildSpawned, TaskCreateRequested, TaskEvent,
-    TaskExited, TaskInputRequested, TaskStarted, TaskStatus, WorkspaceMode,
+    Caller, ChildLifecycle, CommandOutput, CommandSpec, Exit, Supervisor, TaskChildSpawned, TaskCreateRequested,
+    TaskEvent, TaskExited, TaskInputRequested, TaskStarted, TaskStatus, TaskSupervised, WorkspaceMode,
 };
 use crate::words::content::Content;
+use crate::words::hash::Hash;
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId, WorkId};
 use crate::words::limit::TASKS_ENDED_KEPT_MAX;
 use crate::words::time::Timestamp;
@@ -61,6 +63,8 @@ pub struct Task {
     pub inputs: BTreeMap<EventSeq, Input>,
     /// Bytes of all input that was asked for.
     pub input_bytes: u64,
+    /// Who supervises the attempt; none until its command is known to have begun.
+    pub supervisor: Option<Supervisor>,
 }
 
 /// What a task manages.
@@ -96,6 +100,8 @@ pub struct Attempt {
     pub seq: EventSeq,
     pub at: Timestamp,
     pub boot: Boot,
+    /// The digest of the key with which its supervisor signs.
+    pub signer: Option<Hash>,
 }
 
 /// A task that has ended.
@@ -171,6 +177,7 @@ impl Tasks {
         match event {
             TaskEvent::CreateRequested(event) => self.create(event, place),
             TaskEvent::Started(event) => self.open(event.task)?.start(event, place),
+            TaskEvent::Supervised(event) => self.open(event.task)?.supervise(event),
             TaskEvent::Promoted(event) => self.open(event.task)?.promote(),
             TaskEvent::StopRequested(event) => {
                 let task = self.open(event.task)?;
@@ -254,6 +261,7 @@ impl Task {
             work,
             inputs: BTreeMap::new(),
             input_bytes: 0,
+            supervisor: None,
         }
     }
 
@@ -270,7 +278,18 @@ impl Task {
         if self.attempt.is_none_or(|attempt| attempt.boot != event.boot) {
             self.boots += 1;
         }
-        self.attempt = Some(Attempt { seq: place.seq, at: place.at, boot: event.boot });
+        self.attempt = Some(Attempt { seq: place.seq, at: place.at, boot: event.boot, signer: event.signer });
+        self.supervisor = None;
+        Ok(())
+    }
+
+    fn supervise(&mut self, event: &TaskSupervised) -> Result<(), Illegal> {
+        if self.attempt.map(|attempt| attempt.seq) != Some(event.attempt) {
+            return Err("the supervisor is another attempt's");
+        }
+        if self.supervisor.replace(event.supervisor.clone()).is_some() {
+            return Err("an attempt has one supervisor");
+        }
         Ok(())
     }
 

@@ -82,7 +82,7 @@ impl Blobs {
     pub fn check(&self, hash: &Hash) -> Result<(), BlobError> {
         let found = match self.store.blob(hash)? {
             Some(bytes) => Hash::of(&bytes),
-            None => hash_file(&self.path(hash)).map_err(|error| unread(*hash, error))?.0,
+            None => File::open(self.path(hash)).and_then(hash_bytes).map_err(|error| unread(*hash, error))?.0,
         };
         if found == *hash { Ok(()) } else { Err(BlobError::Damaged(*hash)) }
     }
@@ -103,10 +103,19 @@ impl Blobs {
         Ok(small)
     }
 
-    /// Keeps a copy of a file as a payload, whatever its size. It never lies in memory whole.
-    pub fn keep_file(&self, source: &Path) -> Result<(Hash, u64), BlobError> {
-        let (hash, bytes) = hash_file(source).map_err(BlobError::Source)?;
-        self.keep(hash, |file| io::copy(&mut File::open(source)?, file).map(|_| ()))?;
+    /// Keeps a copy of the first `bytes_max` bytes of a file as a payload. It never lies in memory whole.
+    ///
+    /// # Errors
+    /// When the file cannot be read, changes meanwhile, or cannot be kept.
+    pub fn keep_file(&self, mut source: &File, bytes_max: u64) -> Result<(Hash, u64), BlobError> {
+        let (hash, bytes) = hash_bytes(source.take(bytes_max)).map_err(BlobError::Source)?;
+        self.keep(hash, |file| {
+            source.rewind()?;
+            io::copy(&mut source.take(bytes), file)?;
+            file.rewind()?;
+            let is_same = hash_bytes(file)?.0 == hash;
+            if is_same { Ok(()) } else { Err(io::Error::other("the file changed while it was copied")) }
+        })?;
         Ok((hash, bytes))
     }
 
@@ -168,12 +177,11 @@ fn part(mut source: impl Read + Seek, offset: u64, bytes_max: u64) -> io::Result
     Ok((part, bytes))
 }
 
-fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {
+fn hash_bytes(mut source: impl Read) -> io::Result<(Hash, u64)> {
     let mut hasher = blake3::Hasher::new();
-    let mut file = File::open(path)?;
     let mut buffer = vec![0; BLOB_IN_TRANSACTION_BYTES_MAX];
     loop {
-        let count = file.read(&mut buffer)?;
+        let count = source.read(&mut buffer)?;
         if count == 0 {
             return Ok((Hash(*hasher.finalize().as_bytes()), hasher.count()));
         }
@@ -187,7 +195,7 @@ fn write_synced(marks: &Path, path: &Path, write: impl FnOnce(&mut File) -> io::
     fs::create_dir_all(folder)?;
     let number = TEMPORARY.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let temporary = marks.join(format!("unfinished-{number}"));
-    let mut file = File::create(&temporary)?;
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&temporary)?;
     let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
         // Best effort: the error that matters is the one before.

@@ -2,7 +2,7 @@
 
 use crate::events::home::SettingValue;
 use crate::events::turn::TurnPolicy;
-use crate::runtime::process::CommandEnvironment;
+use crate::runtime::process::{CommandEnvironment, TreeLimits};
 use crate::words::id::AgentId;
 use crate::words::limit;
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ pub struct Settings {
     /// How long an agent with nothing to do stays loaded.
     pub linger_ms: u64,
     pub command_environment: CommandEnvironment,
+    /// What a command and all that it starts may use together.
+    pub tree_limits: TreeLimits,
     /// What capability URLs begin with, such as `http://127.0.0.1:7878`.
     pub callback_base_url: String,
     /// What the home's ledger records of the settings, without secrets.
@@ -42,6 +44,7 @@ impl Settings {
             retry_ms_first: limit::RETRY_MS_FIRST,
             linger_ms: limit::LINGER_MS,
             command_environment: CommandEnvironment::default(),
+            tree_limits: TreeLimits::default(),
             callback_base_url: String::new(),
             recorded: Vec::new(),
         }

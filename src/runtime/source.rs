@@ -82,7 +82,8 @@ pub fn draw_webhook_secret() -> std::io::Result<SecretString> {
     Ok(format!("whsec_{}", STANDARD.encode(random()?)).into())
 }
 
-fn random() -> std::io::Result<[u8; 32]> {
+/// 32 bytes from the kernel that nobody can guess.
+pub(super) fn random() -> std::io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let drawn = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
     if drawn < bytes.len() {

@@ -7,6 +7,7 @@ use crate::words::id::TaskId;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// Fields follow each other as they stand here, so that the same result has the same bytes.
 #[derive(Serialize)]
@@ -73,7 +74,7 @@ struct TaskOutputResult<'a> {
 struct End<'a> {
     exit_code: Option<i32>,
     signal: Option<i32>,
-    failure: Option<&'a str>,
+    failure: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -227,9 +228,12 @@ fn end(exit: &Exit) -> End<'_> {
     match exit {
         Exit::Code(code) => End { exit_code: Some(*code), ..End::default() },
         Exit::Signal(signal) => End { signal: Some(*signal), ..End::default() },
-        Exit::NotStarted(reason) => End { failure: Some(reason), ..End::default() },
+        Exit::NotStarted(reason) => End { failure: Some(reason.into()), ..End::default() },
         Exit::Reported(_) => End::default(),
-        Exit::Lost => End { failure: Some("interrupted: it may or may not have taken effect"), ..End::default() },
+        Exit::Lost => {
+            End { failure: Some("interrupted: it may or may not have taken effect".into()), ..End::default() }
+        }
+        Exit::LimitExceeded { limit, max } => End { failure: Some(limit.exceeded(*max).into()), ..End::default() },
     }
 }
 
@@ -240,6 +244,7 @@ fn summary(exit: &Exit) -> String {
         Exit::NotStarted(reason) => format!("not started: {reason}"),
         Exit::Reported(_) => "the child has reported".into(),
         Exit::Lost => "interrupted: it may or may not have taken effect".into(),
+        Exit::LimitExceeded { limit, max } => limit.exceeded(*max),
     }
 }
 

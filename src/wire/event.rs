@@ -243,7 +243,9 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
                     add(&mut shown, "exit", "NotStarted");
                     (shown, list(&["output", "exit"]))
                 }
-                Exit::Code(_) | Exit::Signal(_) | Exit::Lost | Exit::Reported(_) => (shown, list(&["output"])),
+                Exit::Code(_) | Exit::Signal(_) | Exit::Lost | Exit::Reported(_) | Exit::LimitExceeded { .. } => {
+                    (shown, list(&["output"]))
+                }
             }
         }
         Event::Agent(AgentEvent::RequestAnswered(_)) => {
@@ -252,6 +254,7 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
         Event::Agent(AgentEvent::Inherited(_)) => hide(&envelope.event, &["view"]),
         Event::Agent(AgentEvent::Reported(_)) => hide(&envelope.event, &["report"]),
         Event::Task(TaskEvent::ChildSpawned(_)) => hide(&envelope.event, &["summary"]),
+        Event::Task(TaskEvent::Supervised(_)) => hide(&envelope.event, &["supervisor"]),
         Event::Task(TaskEvent::InputRequested(_)) => hide(&envelope.event, &["text"]),
         Event::Work(event) => work(envelope, event),
         Event::Waiting(WaitingEvent::TriggerCreated(_)) => hide(&envelope.event, &["token_hash"]),

@@ -169,6 +169,7 @@ fn end(detail: &mut Value, exited: &TaskExited) {
         Exit::NotStarted(reason) => detail["failure"] = json!(reason),
         Exit::Lost => detail["failure"] = json!("lost: it may or may not have taken effect"),
         Exit::Reported(_) => {}
+        Exit::LimitExceeded { limit, max } => detail["failure"] = json!(limit.exceeded(*max)),
     }
     detail["output"] = content(&exited.output.shown);
     detail["output_bytes"] = json!(exited.output.bytes);

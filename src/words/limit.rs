@@ -255,6 +255,20 @@ pub const SHOWN_TOKENS_MAX: u32 = 64_000;
 pub const BYTES_PER_TOKEN: u64 = 4;
 /// Output of a command kept on disk, head and tail together (semantics 5).
 pub const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The record of what a supervisor is to run: a command line, paths and an environment, as JSON that may escape each
+/// byte in six.
+pub const RUN_SPEC_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// A record that a supervisor writes: a few numbers, and at most one reason.
+pub const RUN_RECORD_BYTES_MAX: u64 = 64 * 1024;
+/// Processes that a command and all that it starts may have at once: far beyond what a parallel build of a large machine
+/// needs, and few enough that a supervisor ends a fork bomb within seconds.
+pub const COMMAND_PROCESSES_MAX: u64 = 1_024;
+/// Threads for each of them, on the average, before the kernel refuses an ordinary user another one.
+pub const COMMAND_THREADS_PER_PROCESS: u64 = 4;
+/// Memory of a command's tree, of a hundred parts of the machine's: it leaves room for the runtime and its user.
+pub const COMMAND_MEMORY_PERCENT_MAX: u64 = 75;
+/// One file that a command writes. A sparse file of a terabyte fills no disk, and yet breaks what copies it.
+pub const COMMAND_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
 /// Time between SIGTERM and SIGKILL (semantics 5).
 pub const STOP_GRACE_MS: u64 = 5_000;
 

@@ -230,7 +230,8 @@ pub fn holon(home: &Path, workspace: &Path) -> Command {
     holon_by(Path::new(PROGRAM), home, workspace)
 }
 
-fn holon_by(program: &Path, home: &Path, workspace: &Path) -> Command {
+/// The same by another program.
+pub fn holon_by(program: &Path, home: &Path, workspace: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOLON_HOME", home);
     command.current_dir(workspace).stdin(Stdio::null());

@@ -231,7 +231,7 @@ fn call() -> Call {
 fn run_command(state: &AgentState, calls: &Calls) -> (Request, Vec<Blob>) {
     let task = calls.task.expect("the command of the call is open");
     let Some(attempt) = state.tasks.open[&task].attempt else {
-        return (request(TaskCommand::Start { task, boot: BOOT, replaces: None }), Vec::new());
+        return (request(TaskCommand::Start { task, boot: BOOT, replaces: None, signer: None }), Vec::new());
     };
     exit(task, attempt.seq)
 }

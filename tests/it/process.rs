@@ -2,7 +2,7 @@
 
 use crate::daemon::peak_kib;
 use holon::events::task::Exit;
-use holon::runtime::process::{Ended, Found, InputError, Processes, Running, Spec};
+use holon::runtime::process::{Ended, Execution, Found, InputError, Processes, RunKey, Running, Spec, TreeLimits};
 use holon::words::id::EventSeq;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getsid, kill_process, pidfd_open};
@@ -18,38 +18,42 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
 const HOLON: &str = env!("CARGO_BIN_EXE_holon");
-const NAME: &str = "main-task-3-41";
+pub const NAME: &str = "main-task-3-41";
 /// Longer than any test should take, and still an end.
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// A run root, and a pipe (`$SIGNS`) through which a command says how far it is.
-struct Place {
+pub struct Place {
     root: tempfile::TempDir,
     signs: pipe::Receiver,
     /// Bytes of all input that was given.
     given_bytes: Cell<u64>,
+    key: RunKey,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("run")).unwrap();
         let path = root.path().join("signs");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let signs = pipe::OpenOptions::new().read_write(true).open_receiver(path).unwrap();
-        Self { root, signs, given_bytes: Cell::new(0) }
+        let run_root = root.path().join("run");
+        let key = Processes::new(&run_root, Some(Path::new(HOLON))).unwrap().key(NAME);
+        key.give(fs::File::create(root.path().join("key")).unwrap()).unwrap();
+        Self { root, signs, given_bytes: Cell::new(0), key }
     }
 
-    fn processes(&self) -> Processes {
+    pub fn processes(&self) -> Processes {
         Processes::new(&self.run_root(), Some(Path::new(HOLON))).unwrap()
     }
 
-    fn run_root(&self) -> PathBuf {
+    pub fn run_root(&self) -> PathBuf {
         self.root.path().join("run")
     }
 
-    fn folder(&self) -> PathBuf {
+    pub fn folder(&self) -> PathBuf {
         self.run_root().join(NAME)
     }
 
@@ -58,7 +62,7 @@ impl Place {
         self.root.path().file_name().unwrap().to_str().unwrap().to_owned()
     }
 
-    fn spec(&self, cmd: &str) -> Spec {
+    pub fn spec(&self, cmd: &str) -> Spec {
         let signs = self.root.path().join("signs").to_str().unwrap().to_owned();
         let path = std::env::var("PATH").unwrap();
         let variables = [("HOLON_AGENT_ID", self.agent()), ("SIGNS", signs), ("PATH", path)];
@@ -72,6 +76,7 @@ impl Place {
             accepts_input: false,
             output_bytes_max: 1024 * 1024,
             grace_ms: HOUR_MS,
+            limits: TreeLimits::default(),
         }
     }
 
@@ -80,8 +85,25 @@ impl Place {
         self.processes().give_input(NAME, offset, bytes).unwrap();
     }
 
-    fn launch(&self, spec: &Spec) -> Running {
-        self.processes().launch(NAME, spec).unwrap()
+    pub fn launch(&self, spec: &Spec) -> Running {
+        self.processes().launch(NAME, spec, &self.key).unwrap()
+    }
+
+    /// The execution as the ledger knows it before its supervisor is recorded.
+    pub fn execution(&self) -> Execution {
+        Execution { name: NAME.to_owned(), signer: Some(self.key.signer()), supervisor: None }
+    }
+
+    /// What another daemon finds.
+    pub fn find(&self) -> Found {
+        self.processes().find(&self.execution()).unwrap()
+    }
+
+    /// `holon supervise` as a daemon that died meanwhile has started it.
+    fn supervise(&self) -> Command {
+        let mut command = Command::new(HOLON);
+        command.arg("supervise").arg(self.folder()).stdin(fs::File::open(self.root.path().join("key")).unwrap());
+        command
     }
 
     async fn run(&self, cmd: &str) -> Ended {
@@ -89,7 +111,7 @@ impl Place {
     }
 
     /// Waits until the command has written one byte to `$SIGNS`.
-    async fn sign(&mut self) {
+    pub async fn sign(&mut self) {
         in_time(self.signs.read_u8()).await.unwrap();
     }
 
@@ -98,7 +120,7 @@ impl Place {
     }
 
     fn supervisor(&self) -> Pid {
-        let pid = self.claim()["begun"]["pid"].as_i64().unwrap();
+        let pid = self.claim()["record"]["begun"]["pid"].as_i64().unwrap();
         Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
     }
 
@@ -107,7 +129,7 @@ impl Place {
     }
 
     /// The processes that this place's commands have left.
-    fn left(&self) -> Vec<Pid> {
+    pub fn left(&self) -> Vec<Pid> {
         let marker = format!("HOLON_AGENT_ID={}", self.agent());
         let marked = |pid: &i32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -122,11 +144,11 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("in time")
 }
 
-async fn end(running: &Running) -> Ended {
+pub async fn end(running: &Running) -> Ended {
     in_time(running.ended()).await.unwrap()
 }
 
-fn wait_until_gone(pid: Pid) {
+pub fn wait_until_gone(pid: Pid) {
     if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
         let mut watched = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
         assert_eq!(poll(&mut watched, PollTimeout::try_from(PATIENCE).unwrap()), Ok(1));
@@ -197,7 +219,7 @@ async fn a_disk_that_refuses_stops_the_output_and_not_the_command() {
     let write = "printf '#!/bin/sh\nulimit -f 64\nexec %s \"$@\" 2>/dev/full\n' $0 > $1 && chmod +x $1";
     assert!(Command::new("/bin/sh").args(["-c", write, HOLON]).arg(&program).status().unwrap().success());
     let processes = Processes::new(&place.run_root(), Some(&program)).unwrap();
-    let running = processes.launch(NAME, &place.spec("head -c 1000000 /dev/zero; exit 6")).unwrap();
+    let running = processes.launch(NAME, &place.spec("head -c 1000000 /dev/zero; exit 6"), &place.key).unwrap();
     let ended = end(&running).await;
     assert_eq!((ended.exit, ended.output_bytes, ended.cut), (Exit::Code(6), 1_000_000, true));
     assert_eq!(processes.output_so_far(NAME, 100).unwrap().bytes, 1_000_000);
@@ -274,13 +296,13 @@ async fn the_next_daemon_finds_what_runs_and_learns_its_end() {
     place.sign().await;
     std::mem::forget(running);
 
-    let again = found_running(place.processes().find(NAME).unwrap());
+    let again = found_running(place.find());
     place.give(b"two\n");
     let ended = end(&again).await;
     assert_eq!((&ended.exit, place.output().as_str()), (&Exit::Code(5), "one-two\n"));
     assert!(matches!(place.processes().give_input(NAME, 8, b"three\n"), Err(InputError::Ended)));
     assert_eq!(end(&again).await, ended);
-    assert_eq!(found_ended(place.processes().find(NAME).unwrap()), ended);
+    assert_eq!(found_ended(place.find()), ended);
 }
 
 #[tokio::test]
@@ -288,12 +310,14 @@ async fn a_launcher_that_is_killed_leaves_the_command_running() {
     let mut place = Place::new();
     let spec = Spec { accepts_input: true, ..place.spec("echo > $SIGNS; read line; exit 8") };
     let prepare = Processes::new(&place.run_root(), Some(Path::new("/bin/true"))).unwrap();
-    drop(prepare.launch(NAME, &spec).unwrap());
-    let launch_and_die = "\"$0\" supervise \"$1\" & kill -9 $$";
-    let launcher = Command::new("/bin/sh").args(["-c", launch_and_die, HOLON]).arg(place.folder()).status().unwrap();
+    drop(prepare.launch(NAME, &spec, &place.key).unwrap());
+    let launch_and_die = "\"$0\" supervise \"$1\" < \"$2\" & kill -9 $$";
+    let mut launcher = Command::new("/bin/sh");
+    launcher.args(["-c", launch_and_die, HOLON]).arg(place.folder()).arg(place.root.path().join("key"));
+    let launcher = launcher.status().unwrap();
     assert!(!launcher.success());
     place.sign().await;
-    let running = found_running(place.processes().find(NAME).unwrap());
+    let running = found_running(place.find());
     place.give(b"\n");
     assert_eq!(end(&running).await.exit, Exit::Code(8));
 }
@@ -303,7 +327,7 @@ async fn an_adopted_command_can_be_stopped() {
     let mut place = Place::new();
     drop(place.launch(&place.spec("echo > $SIGNS; sleep 1000")));
     place.sign().await;
-    let running = found_running(place.processes().find(NAME).unwrap());
+    let running = found_running(place.find());
     running.stop().unwrap();
     assert_eq!(end(&running).await.exit, Exit::Signal(15));
 }
@@ -329,7 +353,7 @@ async fn a_killed_supervisor_takes_its_command_along_and_the_end_is_unknown() {
     kill_process(place.supervisor(), Signal::KILL).unwrap();
     let ended = end(&running).await;
     assert_eq!((&ended.exit, ended.duration_ms), (&Exit::Lost, None));
-    let Found::Lost(again) = place.processes().find(NAME).unwrap() else { panic!("not lost") };
+    let Found::Lost(again) = place.find() else { panic!("not lost") };
     assert_eq!(again, ended);
     left.into_iter().for_each(wait_until_gone);
     assert_eq!(place.left(), []);
@@ -339,12 +363,12 @@ async fn a_killed_supervisor_takes_its_command_along_and_the_end_is_unknown() {
 async fn a_run_that_was_given_up_cannot_begin_later() {
     let place = Place::new();
     let late = Processes::new(&place.run_root(), Some(Path::new("/bin/true"))).unwrap();
-    let running = late.launch(NAME, &place.spec("echo ran")).unwrap();
-    assert!(matches!(place.processes().find(NAME).unwrap(), Found::NeverBegan));
-    let status = Command::new(HOLON).arg("supervise").arg(place.folder()).status().unwrap();
+    let running = late.launch(NAME, &place.spec("echo ran"), &place.key).unwrap();
+    assert!(matches!(place.find(), Found::NeverBegan));
+    let status = place.supervise().status().unwrap();
     assert!(status.success());
     assert!(!place.folder().join("output").exists() && !place.folder().join("exit.json").exists());
-    assert!(matches!(place.processes().find(NAME).unwrap(), Found::NeverBegan));
+    assert!(matches!(place.find(), Found::NeverBegan));
     assert!(matches!(end(&running).await.exit, Exit::NotStarted(_)));
 }
 
@@ -352,17 +376,17 @@ async fn a_run_that_was_given_up_cannot_begin_later() {
 async fn a_run_is_executed_once() {
     let place = Place::new();
     let ended = place.run("echo ran").await;
-    assert!(Command::new(HOLON).arg("supervise").arg(place.folder()).status().unwrap().success());
-    assert_eq!(found_ended(place.processes().find(NAME).unwrap()), ended);
+    assert!(place.supervise().status().unwrap().success());
+    assert_eq!(found_ended(place.find()), ended);
     assert_eq!(place.output(), "ran\n");
-    assert!(place.processes().launch(NAME, &place.spec("echo again")).is_err());
+    assert!(place.processes().launch(NAME, &place.spec("echo again"), &place.key).is_err());
 }
 
 #[tokio::test]
 async fn a_supervisor_that_fails_says_why() {
     let place = Place::new();
-    let failing = Processes::new(&place.run_root(), Some(Path::new("/bin/ls"))).unwrap();
-    let running = failing.launch(NAME, &place.spec("echo ran")).unwrap();
+    let failing = Processes::new(&place.run_root(), Some(Path::new("/bin/cat"))).unwrap();
+    let running = failing.launch(NAME, &place.spec("echo ran"), &place.key).unwrap();
     let Exit::NotStarted(reason) = end(&running).await.exit else { panic!("started") };
     assert!(reason.contains("supervise"), "{reason}");
 }
@@ -403,7 +427,7 @@ async fn a_command_that_is_not_started_says_why() {
         let mut spec = place.spec("echo ran");
         change(&mut spec);
         let ended = end(&place.launch(&spec)).await;
-        assert_eq!(found_ended(place.processes().find(NAME).unwrap()), ended);
+        assert_eq!(found_ended(place.find()), ended);
         let Exit::NotStarted(reason) = ended.exit else { panic!("{ended:?}") };
         reason
     };
@@ -443,7 +467,7 @@ async fn input_reaches_the_command_once_and_in_its_order_whoever_gives_it() {
     place.sign().await;
     place.give(b"one\n");
     std::mem::forget(running);
-    let again = found_running(place.processes().find(NAME).unwrap());
+    let again = found_running(place.find());
     let processes = place.processes();
     // A daemon that died in the middle of a piece, and the next, which gives it again.
     processes.give_input(NAME, 4, b"tw").unwrap();
@@ -472,9 +496,9 @@ async fn a_run_that_has_not_begun_is_given_nothing() {
     let processes = place.processes();
     assert!(matches!(processes.give_input(NAME, 0, b"x"), Err(InputError::NotBegun)));
     let late = Processes::new(&place.run_root(), Some(Path::new("/bin/true"))).unwrap();
-    drop(late.launch(NAME, &Spec { accepts_input: true, ..place.spec("cat") }).unwrap());
+    drop(late.launch(NAME, &Spec { accepts_input: true, ..place.spec("cat") }, &place.key).unwrap());
     assert!(matches!(processes.give_input(NAME, 0, b"x"), Err(InputError::NotBegun)));
-    assert!(matches!(processes.find(NAME).unwrap(), Found::NeverBegan));
+    assert!(matches!(place.find(), Found::NeverBegan));
     assert!(matches!(processes.end_input(NAME), Err(InputError::NotBegun)));
 }
 
@@ -482,9 +506,10 @@ async fn a_run_that_has_not_begun_is_given_nothing() {
 async fn run_folders_are_listed_until_they_are_removed() {
     let place = Place::new();
     let processes = place.processes();
-    assert!(matches!(processes.find("main-task-1-1").unwrap(), Found::NeverBegan));
-    end(&processes.launch("main-task-1-2", &place.spec("true")).unwrap()).await;
-    end(&processes.launch("main-task-1-1", &place.spec("true")).unwrap()).await;
+    let unknown = Execution { name: "main-task-1-1".into(), ..place.execution() };
+    assert!(matches!(processes.find(&unknown).unwrap(), Found::NeverBegan));
+    end(&processes.launch("main-task-1-2", &place.spec("true"), &place.key).unwrap()).await;
+    end(&processes.launch("main-task-1-1", &place.spec("true"), &place.key).unwrap()).await;
     assert_eq!(processes.names().unwrap(), ["main-task-1-1", "main-task-1-2"]);
     processes.remove("main-task-1-1").unwrap();
     processes.remove("main-task-1-1").unwrap();
@@ -495,9 +520,9 @@ async fn run_folders_are_listed_until_they_are_removed() {
 #[tokio::test]
 async fn a_command_that_is_stopped_before_its_launch_is_not_launched() {
     let place = Place::new();
-    place.processes().stop(NAME).unwrap();
-    assert!(place.processes().launch(NAME, &place.spec("echo > $SIGNS")).is_err());
-    assert!(matches!(place.processes().find(NAME), Ok(Found::NeverBegan)));
-    place.processes().stop(NAME).unwrap();
+    place.processes().stop(&place.execution()).unwrap();
+    assert!(place.processes().launch(NAME, &place.spec("echo > $SIGNS"), &place.key).is_err());
+    assert!(matches!(place.processes().find(&place.execution()), Ok(Found::NeverBegan)));
+    place.processes().stop(&place.execution()).unwrap();
     place.processes().remove(NAME).unwrap();
 }

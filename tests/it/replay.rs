@@ -26,6 +26,7 @@ const FIXTURES: &[&str] = &[
     "006-signed-webhook",
     "007-model",
     "008-skills",
+    "009-supervisor",
 ];
 
 /// What marks the story in a fixture's README.

@@ -20,9 +20,9 @@ use holon::events::queue::{
     Trust,
 };
 use holon::events::task::{
-    Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, Kept, TaskChildSpawned,
+    Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, Kept, Supervisor, TaskChildSpawned,
     TaskCreateRequested, TaskExited, TaskInputDelivered, TaskInputRequested, TaskPromoted, TaskStarted, TaskStatus,
-    TaskStopRequested, WorkspaceMode,
+    TaskStopRequested, TaskSupervised, WorkspaceMode,
 };
 use holon::events::turn::{
     AbortMode, AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, CurrentRunAborted, Entry, RoundAttemptFailed,
@@ -311,7 +311,7 @@ fn task_events() -> Vec<Event> {
         TaskInputRequested { task, text: stored(), offset: 64 }.into(),
         TaskInputDelivered { task, entry: EventSeq(20), outcome: ErrandOutcome::Taken }.into(),
         ChildDirected { task, lifecycle: ChildLifecycle::Stopped, entry: EventSeq(13) }.into(),
-        TaskStarted { task, boot: Boot(4) }.into(),
+        TaskStarted { task, boot: Boot(4), signer: Some(Hash([7; 32])) }.into(),
         TaskPromoted { task }.into(),
         TaskStopRequested { task, reason: "agent_stopped".into() }.into(),
         TaskExited { task, attempt, status: TaskStatus::Interrupted, exit, output }.into(),
@@ -338,7 +338,9 @@ fn other_events() -> Vec<Event> {
     };
     let notice = NotificationRequested { notice: NoticeId(1), text: stored(), work: Some(WorkId(2)) };
     let model = AgentModelSet { model: "builtin/runbook".into() };
-    vec![woken.into(), brief.into(), notice.into(), model.into(), AgentModelCleared {}.into()]
+    let supervisor = Supervisor { pid: 4711, start_time: 815, machine_boot: "7c9e6679".into() };
+    let supervised = TaskSupervised { task: TaskId(3), attempt: EventSeq(12), supervisor };
+    vec![woken.into(), brief.into(), notice.into(), model.into(), AgentModelCleared {}.into(), supervised.into()]
 }
 
 fn binding_events() -> Vec<Event> {

@@ -24,7 +24,7 @@ fn claim(home: &Home) -> PathBuf {
 /// The supervisor of the only command.
 fn supervisor(home: &Home) -> Pid {
     let claim: Value = serde_json::from_str(&fs::read_to_string(claim(home)).unwrap()).unwrap();
-    Pid::from_raw(i32::try_from(claim["begun"]["pid"].as_i64().unwrap()).unwrap())
+    Pid::from_raw(i32::try_from(claim["record"]["begun"]["pid"].as_i64().unwrap()).unwrap())
 }
 
 /// The end of a task, and the message that tells the agent, when it was not told by a call's result.

@@ -127,7 +127,7 @@ fn supervisor(home: &Home) -> u32 {
     let runs: Vec<_> = fs::read_dir(home.path().join("run")).unwrap().map(|run| run.unwrap().path()).collect();
     let [run] = &runs[..] else { panic!("one command was to run: {runs:?}") };
     let claim: Value = serde_json::from_str(&fs::read_to_string(run.join("claim.json")).unwrap()).unwrap();
-    u32::try_from(claim["begun"]["pid"].as_u64().unwrap()).unwrap()
+    u32::try_from(claim["record"]["begun"]["pid"].as_u64().unwrap()).unwrap()
 }
 
 /// Has another agent take messages until `over`; answers the longest time that one took to be durable.

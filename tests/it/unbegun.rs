@@ -86,7 +86,7 @@ impl Agent {
     }
 
     fn start(&mut self, boot: u64, replaces: Option<EventSeq>) -> Vec<Event> {
-        self.told(TaskCommand::Start { task: TASK, boot: Boot(boot), replaces })
+        self.told(TaskCommand::Start { task: TASK, boot: Boot(boot), replaces, signer: None })
     }
 
     fn owes(&self, effect: Effect) -> bool {
@@ -118,7 +118,7 @@ fn a_command_that_is_stopped_before_it_began_never_begins() {
         assert_eq!(ended, status);
         assert!(matches!(how, Exit::NotStarted(_)), "{how:?}");
         assert!(agent.0.tasks.open.is_empty() && agent.0.queue.waiting.is_empty());
-        let late = agent.try_told(TaskCommand::Start { task: TASK, boot: Boot(1), replaces: None });
+        let late = agent.try_told(TaskCommand::Start { task: TASK, boot: Boot(1), replaces: None, signer: None });
         assert_eq!(late, Err(Rejection::StaleAttempt));
     }
 }

@@ -46,20 +46,25 @@ impl AgentLoop {
                 }
             }
             Effect::StartTask { task } => {
-                let claim = self.claim();
+                let (claim, id) = (self.claim(), self.id.clone());
                 self.spawn(effect, async move {
                     let permit = shared.commands.take(claim).await;
-                    let request = Request::new(TaskCommand::Start { task, boot, replaces: None }, Cause::Runtime);
+                    let request = command::start(&shared, &id, task, None);
                     What::Placed { request, permit }
                 });
             }
             Effect::RunTask { task, attempt } => self.start_run(effect, task, attempt),
             Effect::StopTask { task, attempt } => {
-                let name = command::run_name(&self.id, task, attempt);
-                self.spawn(effect, async move {
-                    let stopped = tokio::task::spawn_blocking(move || command::stop(&shared, &name)).await;
-                    stopped.map_or(What::Panicked, |()| What::Nothing)
-                });
+                let open = self.state.tasks.open.get(&task);
+                let execution = open.and_then(|open| command::execution(&self.id, task, open));
+                if let Some(execution) =
+                    execution.filter(|execution| execution.name == command::run_name(&self.id, task, attempt))
+                {
+                    self.spawn(effect, async move {
+                        let stopped = tokio::task::spawn_blocking(move || command::stop(&shared, &execution)).await;
+                        stopped.map_or(What::Panicked, |()| What::Nothing)
+                    });
+                }
             }
             Effect::PromoteTask { task, attempt } => self.start_promotion(effect, task, attempt),
             Effect::ReadTask { .. } => self.start_reading(effect),

@@ -4,18 +4,30 @@ use crate::decide::Request;
 use crate::decide::task::TaskCommand;
 use crate::events::Cause;
 use crate::events::call::Shown;
-use crate::events::task::{CommandOutput, CommandSpec, Exit, Kept};
+use crate::events::task::{CommandOutput, CommandSpec, Exit, Kept, Supervisor};
 use crate::fold::task::Task;
 use crate::runtime::effect::workspace::{Place, home};
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
-use crate::runtime::process::{Ended, Excerpt, Found, LaunchError, Running, Spec};
+use crate::runtime::process::{Ended, Excerpt, Execution, Found, LaunchError, RunKey, Running, Spec};
 use crate::words::content::{Blob, Content, excerpt};
+use crate::words::hash::Hash;
 use crate::words::id::{AgentId, Boot, EventSeq, TaskId};
 use crate::words::limit::{BYTES_PER_TOKEN, COMMAND_OUTPUT_BYTES_MAX, EXCERPT_BYTES_MAX, STOP_GRACE_MS};
-use std::path::Path;
 use std::sync::Arc;
 use tracing::field::{DisplayValue, display};
+
+/// The kept output, and the line that says what it leaves out.
+const KEPT_BYTES_MAX: u64 = COMMAND_OUTPUT_BYTES_MAX + 1_024;
+
+/// What came of a step of a run.
+enum Step {
+    /// The command has begun.
+    Begun(Supervisor),
+    Ended(Ended),
+    /// It never began, and never will under this attempt.
+    NeverBegan,
+}
 
 /// A command under way, as the state describes it.
 #[derive(Clone)]
@@ -24,6 +36,8 @@ pub(in crate::runtime) struct CommandRun {
     task: TaskId,
     attempt: EventSeq,
     boot: Boot,
+    signer: Option<Hash>,
+    supervisor: Option<Supervisor>,
     spec: CommandSpec,
     shown_bytes_max: usize,
     place: Place,
@@ -41,6 +55,24 @@ pub(in crate::runtime) fn parse_run_name(name: &str) -> Option<(AgentId, TaskId)
     Some((AgentId::parse(agent).ok()?, format!("task-{number}").parse().ok()?))
 }
 
+/// The execution of the attempt of `task` that runs; none if none does.
+pub(in crate::runtime) fn execution(agent: &AgentId, id: TaskId, task: &Task) -> Option<Execution> {
+    let attempt = task.attempt?;
+    let name = run_name(agent, id, attempt.seq);
+    Some(Execution { name, signer: attempt.signer, supervisor: task.supervisor.clone() })
+}
+
+/// The key of the supervisors that this boot starts for a task.
+fn key(shared: &Shared, agent: &AgentId, task: TaskId) -> RunKey {
+    shared.processes.key(&format!("{agent}-{task}"))
+}
+
+/// The request to record that a command is about to be launched by this boot.
+pub(in crate::runtime) fn start(shared: &Shared, agent: &AgentId, task: TaskId, replaces: Option<EventSeq>) -> Request {
+    let signer = Some(key(shared, agent, task).signer());
+    Request::new(TaskCommand::Start { task, boot: shared.boot, replaces, signer }, Cause::Runtime)
+}
+
 /// Whose run folder it is, for the log.
 pub(in crate::runtime) fn owner(name: &str) -> Option<DisplayValue<AgentId>> {
     parse_run_name(name).map(|(agent, _)| display(agent))
@@ -56,6 +88,8 @@ impl CommandRun {
             task: id,
             attempt,
             boot: begun.boot,
+            signer: begun.signer,
+            supervisor: task.supervisor.clone(),
             spec: request.spec.clone(),
             shown_bytes_max: shown_bytes_max(request.shown_tokens),
             place,
@@ -66,28 +100,40 @@ impl CommandRun {
         run_name(&self.agent, self.task, self.attempt)
     }
 
-    /// Runs the command, or follows the one that runs, to its end.
+    /// Launches the command, or finds it again, until its supervisor is known; from then on follows it to its end. The
+    /// supervisor is on the ledger before anything else is made of it.
     pub(crate) async fn run(self, shared: Arc<Shared>) -> What {
-        match self.follow(&shared).await {
-            Ok(Some(ended)) => self.end(shared, ended).await,
-            Ok(None) => self.begin_again(&shared),
+        match self.step(&shared).await {
+            Ok(Step::Begun(supervisor)) => {
+                let command = TaskCommand::Supervise { task: self.task, attempt: self.attempt, supervisor };
+                What::command(Request::new(command, Cause::Task(self.task)))
+            }
+            Ok(Step::Ended(ended)) => self.end(shared, ended).await,
+            Ok(Step::NeverBegan) => self.begin_again(&shared),
             Err(exit) => self.exited(exit, 0, Content::from(""), Vec::new(), (0, false, None)),
         }
     }
 
-    /// The end; none when the command never began and never will under this attempt.
-    async fn follow(&self, shared: &Arc<Shared>) -> Result<Option<Ended>, Exit> {
-        let found = shared.processes.find(&self.name()).map_err(|error| self.unknown(&error))?;
+    async fn step(&self, shared: &Arc<Shared>) -> Result<Step, Exit> {
+        let found = shared.processes.find(&self.execution()).map_err(|error| self.unknown(&error))?;
         match found {
-            Found::Running(running) => self.wait(running).await.map(Some),
-            Found::Ended(ended) | Found::Lost(ended) => Ok(Some(ended)),
+            Found::Running(running) if self.supervisor.is_some() => self.wait(running).await.map(Step::Ended),
+            Found::Running(running) => Ok(Step::Begun(running.supervisor().clone())),
+            Found::Ended(ended) | Found::Lost(ended) => Ok(Step::Ended(ended)),
             // Nothing of it is there, and only this boot could have made it: it was not launched yet.
             Found::NeverBegan if self.boot == shared.boot && !shared.processes.is_known(&self.name()) => {
                 let running = self.launch(shared)?;
-                self.wait(running).await.map(Some)
+                if running.begun().await {
+                    return Ok(Step::Begun(running.supervisor().clone()));
+                }
+                self.wait(running).await.map(Step::Ended)
             }
-            Found::NeverBegan => Ok(None),
+            Found::NeverBegan => Ok(Step::NeverBegan),
         }
+    }
+
+    fn execution(&self) -> Execution {
+        Execution { name: self.name(), signer: self.signer, supervisor: self.supervisor.clone() }
     }
 
     async fn wait(&self, running: Running) -> Result<Ended, Exit> {
@@ -112,16 +158,18 @@ impl CommandRun {
             accepts_input: self.spec.accepts_input,
             output_bytes_max: COMMAND_OUTPUT_BYTES_MAX,
             grace_ms: STOP_GRACE_MS,
+            limits: shared.settings.tree_limits,
         };
-        shared.processes.launch(&self.name(), &spec).map_err(|error| match error {
-            LaunchError::Unheld(_) => self.unknown(&error),
-            LaunchError::Folder(_) | LaunchError::Spawn { .. } => not_started(&error.to_string()),
-        })
+        shared.processes.launch(&self.name(), &spec, &key(shared, &self.agent, self.task)).map_err(
+            |error| match error {
+                LaunchError::Unheld(_) => self.unknown(&error),
+                LaunchError::Folder(_) | LaunchError::Spawn { .. } => not_started(&error.to_string()),
+            },
+        )
     }
 
     fn begin_again(&self, shared: &Shared) -> What {
-        let command = TaskCommand::Start { task: self.task, boot: shared.boot, replaces: Some(self.attempt) };
-        What::command(Request::new(command, Cause::Runtime))
+        What::command(start(shared, &self.agent, self.task, Some(self.attempt)))
     }
 
     async fn end(self, shared: Arc<Shared>, ended: Ended) -> What {
@@ -143,7 +191,7 @@ impl CommandRun {
             Excerpt::default()
         });
         let cut = shown.cut || ended.cut;
-        let kept = if cut { self.keep_file(shared, &ended.output) } else { None };
+        let kept = if cut { self.keep_file(shared) } else { None };
         let (content, blob) = Content::new(shown.text);
         let blobs = shared.blobs.keep_large(blob.into_iter().collect()).unwrap_or_else(|error| {
             tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be kept");
@@ -153,14 +201,13 @@ impl CommandRun {
         self.exited(ended.exit.clone(), duration_ms, content, blobs, (ended.output_bytes, cut, kept))
     }
 
-    fn keep_file(&self, shared: &Shared, path: &Path) -> Option<Kept> {
-        match shared.blobs.keep_file(path) {
-            Ok((hash, bytes)) => Some(Kept { hash, bytes }),
-            Err(error) => {
-                tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be kept");
-                None
-            }
-        }
+    fn keep_file(&self, shared: &Shared) -> Option<Kept> {
+        let cannot = |error: &dyn std::fmt::Display| {
+            tracing::error!(agent = %self.agent, task = %self.task, %error, "a command's output cannot be kept");
+        };
+        let file = shared.processes.output_file(&self.name()).inspect_err(|error| cannot(error)).ok().flatten()?;
+        let kept = shared.blobs.keep_file(&file, KEPT_BYTES_MAX).inspect_err(|error| cannot(error)).ok();
+        kept.map(|(hash, bytes)| Kept { hash, bytes })
     }
 
     fn exited(
@@ -207,8 +254,9 @@ pub(in crate::runtime) async fn shown_so_far(shared: Arc<Shared>, name: String, 
 }
 
 /// Asks a command to end, or not to begin; its end comes through its run.
-pub(in crate::runtime) fn stop(shared: &Shared, name: &str) {
-    if let Err(error) = shared.processes.stop(name) {
+pub(in crate::runtime) fn stop(shared: &Shared, execution: &Execution) {
+    let name = &execution.name;
+    if let Err(error) = shared.processes.stop(execution) {
         tracing::error!(agent = owner(name), name, %error, "a command cannot be told to end");
     }
 }

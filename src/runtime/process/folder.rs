@@ -3,23 +3,32 @@
 //! | file             | written by            | means |
 //! |------------------|-----------------------|-------|
 //! | `spec.json`      | the daemon            | what is to be run |
-//! | `claim.json`     | whoever is first      | begun by this supervisor, alive while it holds the file's lock; or abandoned |
+//! | `claim.json`     | whoever is first      | begun by this supervisor, which signs it; or abandoned |
 //! | `input/`         | the daemon            | see [`super::input`] |
 //! | `output`, `tail` | the supervisor        | see [`super::output`] |
-//! | `exit.json`      | the supervisor        | how it ended; written last |
+//! | `exit.json`      | the supervisor        | how it ended, signed; written last |
 //! | `supervise.log`  | the supervisor        | why it could not do its work |
 //!
-//! **Invariant:** `claim.json` comes to be once, by a hard link to a file that is complete and, for a supervisor,
-//! locked already. So nobody ever sees a claim without its lock, and an abandoned run cannot begin later.
+//! The three `.json` files are records ([`super::record`]); all files are opened with care ([`super::entry`]).
+//!
+//! A command may write here, as the same user: what counts is what the execution's key has signed
+//! ([`super::signature`]), and once the ledger says who supervises, the claim is not asked any more.
+//!
+//! **Invariant:** `claim.json` comes to be once, by a hard link to a file that is complete already. So an abandoned run
+//! cannot begin later.
 
+use super::limits::TreeLimits;
 use super::output::Extent;
-use super::{input, proc};
-use crate::events::task::Exit;
+use super::record::Record;
+use super::signature::RunKey;
+use super::{entry, input, proc, record};
+use crate::events::task::{Exit, Supervisor, TreeLimit};
+use crate::words::hash::Hash;
 use crate::words::id::EventSeq;
+use crate::words::limit::{RUN_RECORD_BYTES_MAX, RUN_SPEC_BYTES_MAX};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::path::{Path, PathBuf};
@@ -30,8 +39,14 @@ const EXIT_BYTES_RESERVED: usize = 4 * 1024;
 /// What is shown of the log of a supervisor that did not begin.
 const LOG_BYTES_SHOWN: u64 = 1024;
 
+const SPEC: &str = "spec.json";
+const CLAIM: &str = "claim.json";
+const EXIT: &str = "exit.json";
+const LOG: &str = "supervise.log";
+
 /// One execution of a command, in full: nothing is added from the surroundings of whoever runs it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Spec {
     pub attempt: EventSeq,
     pub cmd: String,
@@ -47,6 +62,7 @@ pub struct Spec {
     pub output_bytes_max: u64,
     /// Time between SIGTERM and SIGKILL.
     pub grace_ms: u64,
+    pub limits: TreeLimits,
 }
 
 /// Why a run folder could not be read or written.
@@ -56,9 +72,10 @@ pub enum FolderError {
     Io { path: PathBuf, source: io::Error },
     #[error("{path} does not hold what it should: {source}")]
     Malformed { path: PathBuf, source: serde_json::Error },
-    /// The claim is held, and yet its process cannot be watched from here, as when it is in another process namespace.
-    #[error("{path} is held by process {pid}, which cannot be watched from here")]
-    Foreign { path: PathBuf, pid: i32 },
+    #[error("{path} was written by a newer release of holon: it has version {version}, and this release reads 1")]
+    Newer { path: PathBuf, version: u32 },
+    #[error("{path} was not written by the supervisor of its command")]
+    Forged { path: PathBuf },
 }
 
 impl FolderError {
@@ -76,7 +93,8 @@ pub(super) enum Claim {
 }
 
 /// The supervisor that began, named so that its process number alone cannot be mistaken for another's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(default)]
 pub(super) struct Begun {
     pub(super) pid: i32,
     /// Clock ticks between the machine's boot and the start of the process.
@@ -85,15 +103,27 @@ pub(super) struct Begun {
     pub(super) attempt: EventSeq,
 }
 
+impl From<Begun> for Supervisor {
+    fn from(begun: Begun) -> Self {
+        Self { pid: begun.pid, start_time: begun.start_time, machine_boot: begun.boot_id }
+    }
+}
+
 /// How the command itself ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
     Code(i32),
     Signal(i32),
     NotStarted(String),
     /// It could not be ended: not even SIGKILL made it go.
+    #[default]
     Unknown,
+    /// The supervisor ended it, because its tree was beyond a limit.
+    LimitExceeded {
+        limit: TreeLimit,
+        max: u64,
+    },
 }
 
 impl From<End> for Exit {
@@ -103,12 +133,14 @@ impl From<End> for Exit {
             End::Signal(signal) => Self::Signal(signal),
             End::NotStarted(reason) => Self::NotStarted(reason),
             End::Unknown => Self::Lost,
+            End::LimitExceeded { limit, max } => Self::LimitExceeded { limit, max },
         }
     }
 }
 
 /// The last act of a supervisor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(default)]
 pub(super) struct ExitRecord {
     pub(super) end: End,
     pub(super) duration_ms: u64,
@@ -121,10 +153,7 @@ pub(super) struct ExitRecord {
 pub(super) enum Standing {
     Unclaimed,
     Abandoned,
-    /// Its supervisor lived when the lock was tried.
-    Held(Begun),
-    /// Its supervisor is gone for good.
-    Gone(Begun),
+    Begun(Begun),
 }
 
 #[derive(Clone, Debug)]
@@ -142,7 +171,7 @@ impl Folder {
     }
 
     pub(super) fn log(&self) -> PathBuf {
-        self.path.join("supervise.log")
+        self.path.join(LOG)
     }
 
     /// Makes the folder and writes what is to be run. It is an error if the folder is there already.
@@ -152,8 +181,8 @@ impl Folder {
             input::make(&self.path).map_err(FolderError::io(&self.path))?;
         }
         let temporary = self.path.join("spec.tmp");
-        let path = self.path.join("spec.json");
-        fs::write(&temporary, json(&path, spec)?).map_err(FolderError::io(&temporary))?;
+        let path = self.path.join(SPEC);
+        fs::write(&temporary, record::text(&path, spec, None)?).map_err(FolderError::io(&temporary))?;
         fs::rename(&temporary, &path).map_err(FolderError::io(&path))
     }
 
@@ -170,48 +199,71 @@ impl Folder {
     }
 
     pub(super) fn spec(&self) -> Result<Spec, FolderError> {
-        let path = self.path.join("spec.json");
-        let missing = || FolderError::io(&path)(io::ErrorKind::NotFound.into());
-        read_json(&path)?.ok_or_else(missing)
+        let missing = || FolderError::io(&self.path.join(SPEC))(io::ErrorKind::NotFound.into());
+        let read: Option<Record<Spec>> = record::read(&self.path, SPEC, RUN_SPEC_BYTES_MAX)?;
+        read.map(|read| read.record).ok_or_else(missing)
     }
 
-    /// None while there is no end to be read.
-    pub(super) fn exit(&self) -> Result<Option<ExitRecord>, FolderError> {
-        read_json(&self.path.join("exit.json"))
+    /// The end, as the supervisor with the key of `signer` recorded it; none while there is none.
+    pub(super) fn exit(&self, signer: Option<Hash>) -> Result<Option<ExitRecord>, FolderError> {
+        let read = record::read(&self.path, EXIT, RUN_RECORD_BYTES_MAX)?;
+        read.map(|read| self.signed(EXIT, signer, read)).transpose()
     }
 
-    /// Claims the folder for this process; none if it is claimed already. The claim holds while the file is open.
-    pub(super) fn begin(&self, attempt: EventSeq) -> Result<Option<File>, FolderError> {
+    fn signed<T>(&self, name: &str, signer: Option<Hash>, read: Record<T>) -> Result<T, FolderError> {
+        let is_signed = signer.is_some() && read.signer == signer;
+        if is_signed { Ok(read.record) } else { Err(FolderError::Forged { path: self.path.join(name) }) }
+    }
+
+    /// Where the kept output lies, as the end tells that was recorded by whoever wrote it; none while there is none. What
+    /// is wrong here misleads whoever reads the output, which is the command's own anyway.
+    pub(super) fn recorded_output(&self) -> Result<Option<Extent>, FolderError> {
+        let read: Option<Record<ExitRecord>> = record::read(&self.path, EXIT, RUN_RECORD_BYTES_MAX)?;
+        Ok(read.map(|read| read.record.output))
+    }
+
+    /// Who says that it has begun, whether that is signed or not; none if nobody does.
+    pub(super) fn claimed_by(&self) -> Result<Option<Begun>, FolderError> {
+        let read: Option<Record<Claim>> = record::read(&self.path, CLAIM, RUN_RECORD_BYTES_MAX)?;
+        Ok(read.and_then(|read| match read.record {
+            Claim::Begun(begun) => Some(begun),
+            Claim::Abandoned => None,
+        }))
+    }
+
+    /// Claims the folder for this process; false if it is claimed already.
+    pub(super) fn begin(&self, attempt: EventSeq, key: &RunKey) -> Result<bool, FolderError> {
         let begun =
             || proc::this_process().map(|(pid, start_time, boot_id)| Begun { pid, start_time, boot_id, attempt });
-        self.claim(&Claim::Begun(begun().map_err(FolderError::io(Path::new("/proc")))?))
+        self.claim(&Claim::Begun(begun().map_err(FolderError::io(Path::new("/proc")))?), Some(key))
     }
 
     /// Sees to it that nobody begins any more; false if somebody has claimed the folder before.
     pub(super) fn abandon(&self) -> Result<bool, FolderError> {
-        Ok(self.claim(&Claim::Abandoned)?.is_some())
+        self.claim(&Claim::Abandoned, None)
     }
 
-    fn claim(&self, claim: &Claim) -> Result<Option<File>, FolderError> {
-        let path = self.path.join("claim.json");
+    fn claim(&self, claim: &Claim, key: Option<&RunKey>) -> Result<bool, FolderError> {
+        let path = self.path.join(CLAIM);
         let temporary = self.temporary("claim");
-        let text = json(&path, claim)?;
-        let linked = write_locked(&temporary, &text).and_then(|file| link_once(&temporary, &path, file));
+        let text = record::text(&path, claim, key)?;
+        let linked = write_synced(&temporary, &text).and_then(|()| link_once(&temporary, &path));
         let claimed = linked.map_err(FolderError::io(&path))?;
         self.sync()?;
         Ok(claimed)
     }
 
-    pub(super) fn standing(&self) -> Result<Standing, FolderError> {
-        let path = self.path.join("claim.json");
-        let Some(file) = open_if_there(&path)? else { return Ok(Standing::Unclaimed) };
-        match parse(&path, &file)? {
+    /// What the claim says. That a supervisor has begun is believed only of the one with the key of `signer`; that the
+    /// run was abandoned is believed of anybody, since no daemon keeps a key.
+    pub(super) fn standing(&self, signer: Option<Hash>) -> Result<Standing, FolderError> {
+        let read: Option<Record<Claim>> = record::read(&self.path, CLAIM, RUN_RECORD_BYTES_MAX)?;
+        let Some(read) = read else { return Ok(Standing::Unclaimed) };
+        if read.record == Claim::Abandoned {
+            return Ok(Standing::Abandoned);
+        }
+        match self.signed(CLAIM, signer, read)? {
             Claim::Abandoned => Ok(Standing::Abandoned),
-            Claim::Begun(begun) => match file.try_lock_shared() {
-                Ok(()) => Ok(Standing::Gone(begun)),
-                Err(TryLockError::WouldBlock) => Ok(Standing::Held(begun)),
-                Err(TryLockError::Error(source)) => Err(FolderError::Io { path, source }),
-            },
+            Claim::Begun(begun) => Ok(Standing::Begun(begun)),
         }
     }
 
@@ -229,9 +281,12 @@ impl Folder {
 
     /// What the supervisor said about itself, for people: the beginning of its log.
     pub(super) fn log_text(&self) -> Result<String, FolderError> {
-        let Some(file) = open_if_there(&self.log())? else { return Ok(String::new()) };
         let mut bytes = Vec::new();
-        file.take(LOG_BYTES_SHOWN).read_to_end(&mut bytes).map_err(FolderError::io(&self.log()))?;
+        let mut read = || match entry::read(&self.path, LOG)? {
+            Some(file) => file.take(LOG_BYTES_SHOWN).read_to_end(&mut bytes).map(drop),
+            None => Ok(()),
+        };
+        read().map_err(FolderError::io(&self.log()))?;
         Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
@@ -255,9 +310,9 @@ pub(super) struct ExitFile {
 }
 
 impl ExitFile {
-    pub(super) fn record(self, record: &ExitRecord) -> Result<(), FolderError> {
-        let path = self.folder.path.join("exit.json");
-        self.publish(&path, &json(&path, record)?).map_err(FolderError::io(&path))?;
+    pub(super) fn record(self, record: &ExitRecord, key: &RunKey) -> Result<(), FolderError> {
+        let path = self.folder.path.join(EXIT);
+        self.publish(&path, &record::text(&path, record, Some(key))?).map_err(FolderError::io(&path))?;
         self.folder.sync()
     }
 
@@ -273,73 +328,144 @@ impl ExitFile {
     }
 }
 
-fn write_locked(path: &Path, text: &[u8]) -> io::Result<File> {
+fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(text)?;
-    file.sync_all()?;
-    file.lock()?;
-    Ok(file)
+    file.sync_all()
 }
 
-fn link_once(temporary: &Path, path: &Path, file: File) -> io::Result<Option<File>> {
+/// False if `path` is there already.
+fn link_once(temporary: &Path, path: &Path) -> io::Result<bool> {
     let linked = fs::hard_link(temporary, path);
     fs::remove_file(temporary)?;
     match linked {
-        Ok(()) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
-    }
-}
-
-fn json<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, FolderError> {
-    serde_json::to_vec(value).map_err(|source| FolderError::Malformed { path: path.to_owned(), source })
-}
-
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
-    open_if_there(path)?.map(|file| parse(path, &file)).transpose()
-}
-
-fn parse<T: DeserializeOwned>(path: &Path, mut file: &File) -> Result<T, FolderError> {
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(FolderError::io(path))?;
-    serde_json::from_str(&text).map_err(|source| FolderError::Malformed { path: path.to_owned(), source })
-}
-
-fn open_if_there(path: &Path) -> Result<Option<File>, FolderError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(FolderError::io(path)(error)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::process::signature::KeySource;
 
     fn folder() -> (tempfile::TempDir, Folder) {
         let root = tempfile::tempdir().expect("a temporary folder");
-        let folder = Folder::new(root.path().to_owned());
+        let folder = Folder::new(root.path().join("main-task-3-41"));
+        folder.occupy().expect("writable");
         (root, folder)
+    }
+
+    /// What this release writes, and has to read for as long as a command may run.
+    const GOLDEN: [(&str, &str); 3] = [
+        (SPEC, include_str!("../../../tests/it/golden/run_folder/spec.json")),
+        (CLAIM, include_str!("../../../tests/it/golden/run_folder/claim.json")),
+        (EXIT, include_str!("../../../tests/it/golden/run_folder/exit.json")),
+    ];
+
+    fn spec() -> Spec {
+        Spec {
+            attempt: EventSeq(41),
+            cmd: "cargo test".into(),
+            shell: Some("/bin/bash".into()),
+            login: true,
+            workdir: "/work".into(),
+            environment: [("PATH".to_owned(), "/bin".to_owned())].into(),
+            accepts_input: true,
+            output_bytes_max: 1024,
+            grace_ms: 5000,
+            limits: TreeLimits { processes_max: 1, memory_bytes_max: 2, file_bytes_max: 3 },
+        }
+    }
+
+    fn begun() -> Begun {
+        Begun { pid: 4711, start_time: 815, boot_id: "7c9e6679".into(), attempt: EventSeq(41) }
+    }
+
+    fn exit() -> ExitRecord {
+        let output = Extent { bytes: 30, head_bytes: 10, tail_bytes: 10 };
+        ExitRecord { end: End::Code(3), duration_ms: 1200, output, survivors: 1 }
+    }
+
+    fn key() -> RunKey {
+        KeySource::new([7; 32]).key("main-task-3")
+    }
+
+    #[test]
+    fn the_records_are_written_as_golden() {
+        let (_root, folder) = folder();
+        let (key, at) = (key(), |name| folder.path.join(name));
+        let written = [
+            record::text(&at(SPEC), &spec(), None),
+            record::text(&at(CLAIM), &Claim::Begun(begun()), Some(&key)),
+            record::text(&at(EXIT), &exit(), Some(&key)),
+        ];
+        for ((name, golden), written) in GOLDEN.into_iter().zip(written) {
+            let written = String::from_utf8(written.expect("written")).expect("text");
+            assert_eq!(written, golden.trim_end(), "{name}");
+        }
+    }
+
+    #[test]
+    fn golden_records_are_read() {
+        let (_root, folder) = folder();
+        for (name, golden) in GOLDEN {
+            fs::write(folder.path.join(name), golden).expect("writable");
+        }
+        let signer = Some(key().signer());
+        assert_eq!(folder.spec().expect("readable"), spec());
+        assert_eq!(folder.exit(signer).expect("readable"), Some(exit()));
+        assert!(matches!(folder.standing(signer), Ok(Standing::Begun(found)) if found == begun()));
+    }
+
+    #[test]
+    fn what_another_key_or_none_has_signed_does_not_count() {
+        let (_root, folder) = folder();
+        for (name, golden) in GOLDEN {
+            fs::write(folder.path.join(name), golden).expect("writable");
+        }
+        for signer in [None, Some(Hash::of(b"another"))] {
+            assert!(matches!(folder.exit(signer), Err(FolderError::Forged { .. })));
+            assert!(matches!(folder.standing(signer), Err(FolderError::Forged { .. })));
+        }
+        fs::write(folder.path.join(EXIT), GOLDEN[2].1.replace("\"code\":3", "\"code\":0")).expect("writable");
+        assert!(matches!(folder.exit(Some(key().signer())), Err(FolderError::Forged { .. })));
+    }
+
+    #[test]
+    fn what_a_record_lacks_has_its_default_and_what_is_unknown_is_left_aside() {
+        let (_root, folder) = folder();
+        let text = r#"{"v":1,"record":{"end":{"code":3},"later":[]},"more":1}"#;
+        fs::write(folder.path.join(EXIT), text).expect("writable");
+        let read: Record<ExitRecord> = record::read(&folder.path, EXIT, 1_000).expect("readable").expect("there");
+        assert_eq!(read.record, ExitRecord { end: End::Code(3), ..ExitRecord::default() });
+    }
+
+    #[test]
+    fn a_record_of_a_newer_release_is_told_as_such() {
+        let (_root, folder) = folder();
+        fs::write(folder.path.join(EXIT), r#"{"v":2,"ended":true}"#).expect("writable");
+        let error = folder.exit(None).expect_err("unknown").to_string();
+        assert!(error.contains("newer release") && error.contains("version 2"), "{error}");
     }
 
     #[test]
     fn a_folder_is_claimed_once() {
         let (_root, folder) = folder();
-        assert!(matches!(folder.standing(), Ok(Standing::Unclaimed)));
+        let signer = Some(key().signer());
+        assert!(matches!(folder.standing(signer), Ok(Standing::Unclaimed)));
         assert!(matches!(folder.abandon(), Ok(true)));
-        assert!(matches!(folder.begin(EventSeq(1)), Ok(None)));
+        assert!(matches!(folder.begin(EventSeq(1), &key()), Ok(false)));
         assert!(matches!(folder.abandon(), Ok(false)));
-        assert!(matches!(folder.standing(), Ok(Standing::Abandoned)));
+        assert!(matches!(folder.standing(signer), Ok(Standing::Abandoned)));
     }
 
     #[test]
-    fn a_claim_holds_as_long_as_its_file_is_open() {
+    fn a_claim_names_its_supervisor() {
         let (_root, folder) = folder();
-        let claim = folder.begin(EventSeq(7)).expect("readable").expect("unclaimed");
-        assert!(matches!(folder.standing(), Ok(Standing::Held(_))));
-        drop(claim);
-        let Ok(Standing::Gone(begun)) = folder.standing() else { panic!("still held") };
+        assert!(matches!(folder.begin(EventSeq(7), &key()), Ok(true)));
+        let Ok(Standing::Begun(begun)) = folder.standing(Some(key().signer())) else { panic!("not begun") };
         assert_eq!((begun.pid, begun.attempt), (std::process::id().cast_signed(), EventSeq(7)));
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** each byte reaches the command at most once and in its order, whatever becomes of daemons.
 
+use super::entry;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::stat::Mode;
@@ -18,44 +19,33 @@ use std::path::{Path, PathBuf};
 
 const READ_BYTES: usize = 64 * 1024;
 
-fn folder_of(run: &Path) -> PathBuf {
-    run.join("input")
-}
-
-fn text_of(run: &Path) -> PathBuf {
-    folder_of(run).join("text")
-}
-
-fn end_of(run: &Path) -> PathBuf {
-    folder_of(run).join("end")
-}
-
-fn bell_of(run: &Path) -> PathBuf {
-    folder_of(run).join("bell")
-}
+const FOLDER: &str = "input";
+const TEXT: &str = "input/text";
+const END: &str = "input/end";
+const BELL: &str = "input/bell";
 
 /// Makes room for input in a run folder.
 pub(super) fn make(run: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(folder_of(run))?;
-    nix::unistd::mkfifo(&bell_of(run), Mode::S_IRUSR | Mode::S_IWUSR)?;
-    File::create_new(text_of(run)).map(drop)
+    DirBuilder::new().mode(0o700).create(run.join(FOLDER))?;
+    nix::unistd::mkfifo(&run.join(BELL), Mode::S_IRUSR | Mode::S_IWUSR)?;
+    entry::make(run, TEXT)
 }
 
 /// Writes `bytes` down at their place in all input.
 pub(super) fn give(run: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    File::options().write(true).open(text_of(run))?.write_all_at(bytes, offset)?;
+    entry::write(run, TEXT)?.write_all_at(bytes, offset)?;
     ring(run)
 }
 
 /// Says that no more input will come than was given.
 pub(super) fn end(run: &Path) -> io::Result<()> {
-    File::create(end_of(run))?;
+    entry::make(run, END)?;
     ring(run)
 }
 
 /// A supervisor that has not opened the bell yet looks by itself once it has, and a full bell rings already.
 fn ring(run: &Path) -> io::Result<()> {
-    match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(bell_of(run)) {
+    match entry::write_pipe(run, BELL) {
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(()),
         bell => match bell?.write_all(b"!") {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -80,9 +70,9 @@ pub(super) struct Feeder {
 impl Feeder {
     pub(super) fn open(run: &Path, pipe: PipeWriter) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        let bell = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(bell_of(run))?;
-        let text = File::open(text_of(run))?;
-        Ok(Self { text, end: end_of(run), bell, pipe, taken_bytes: 0, in_hand: Vec::new() })
+        let bell = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(run.join(BELL))?;
+        let text = entry::read(run, TEXT)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { text, end: run.join(END), bell, pipe, taken_bytes: 0, in_hand: Vec::new() })
     }
 
     /// What is to be waited for before feeding on: room in the pipe, or more input.

@@ -6,45 +6,70 @@
 //!
 //! **Invariant:** a run folder leads to at most one execution, and its end is one of: an exit record; lost; never begun.
 
+mod entry;
 mod environment;
 mod excerpt;
 mod folder;
 mod input;
 mod leftover;
+mod limits;
 mod memory;
 mod output;
 mod peer;
 mod proc;
+mod program;
+mod record;
 mod running;
+mod signature;
 mod supervise;
+mod usage;
 mod watch;
 
 pub use environment::{AGENT_ID_VARIABLE, CommandEnvironment};
 pub use excerpt::{Excerpt, unfinished};
 pub use folder::{FolderError, Spec};
+pub use limits::{Enforcement, TreeGuarantee, TreeLimits, guarantee};
 pub use memory::keep_memory_private;
 pub use peer::{PeerProcess, TcpSocket, tcp_socket};
 pub use running::Running;
+pub use signature::RunKey;
 pub use supervise::supervise;
 
-use crate::events::task::Exit;
+use crate::events::task::{Exit, Supervisor};
+use crate::runtime::source::random;
+use crate::words::hash::Hash;
 use folder::{Begun, ExitRecord, Folder, Standing};
 use nix::libc;
 use output::View;
 use peer::Supervisors;
+use program::Program;
+use signature::KeySource;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 /// The run folders under one root, and the program that supervises them.
 #[derive(Clone, Debug)]
 pub struct Processes {
     run_root: PathBuf,
-    program: PathBuf,
+    program: Program,
     /// The soft limit of open files that commands get; this process's own when it is not given.
     descriptors: Option<u64>,
     supervisors: Supervisors,
+    keys: KeySource,
+}
+
+/// An execution, as the ledger knows it.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The name of its run folder.
+    pub name: String,
+    /// Whose signature its records have; without one nothing is believed.
+    pub signer: Option<Hash>,
+    /// Who supervises it; none until that is recorded.
+    pub supervisor: Option<Supervisor>,
 }
 
 /// What became of an execution.
@@ -107,7 +132,8 @@ pub enum InputError {
 }
 
 impl Processes {
-    /// Run folders are made in `run_root`, which must exist; `program` is our own binary when it is not given.
+    /// Run folders are made in `run_root`, which must exist. `program` is this process's own binary when it is not given,
+    /// and stays so whatever is put in its place.
     ///
     /// Descriptors that this process has inherited are marked close-on-exec: a supervisor outlives us, and must not hold
     /// open what belongs to whoever started us.
@@ -116,12 +142,12 @@ impl Processes {
     /// When the paths cannot be made absolute, our own binary cannot be found, or the kernel is older than 5.11.
     pub fn new(run_root: &Path, program: Option<&Path>) -> io::Result<Self> {
         keep_descriptors_to_ourselves()?;
-        let program = program.map_or_else(std::env::current_exe, std::path::absolute)?;
         Ok(Self {
             run_root: std::path::absolute(run_root)?,
-            program,
+            program: program.map_or_else(Program::own, Program::at)?,
             descriptors: None,
             supervisors: Supervisors::default(),
+            keys: KeySource::new(random()?),
         })
     }
 
@@ -131,18 +157,28 @@ impl Processes {
         Self { descriptors: soft, ..self }
     }
 
-    /// Starts a supervisor for `spec`. `name` is a plain file name that is not in use.
+    /// The key of what is called `name`: the same for as long as this process lives, and unknown to all others.
+    #[must_use]
+    pub fn key(&self, name: &str) -> RunKey {
+        self.keys.key(name)
+    }
+
+    /// Starts a supervisor for `spec`, which will sign with `key`. `name` is a plain file name that is not in use.
     ///
     /// Needs a tokio runtime, and blocks for a few file system calls and a spawn, none of which wait for the disk.
     ///
     /// # Errors
     /// When the run folder or the process cannot be made; the name may be used by now.
-    pub fn launch(&self, name: &str, spec: &Spec) -> Result<Running, LaunchError> {
+    pub fn launch(&self, name: &str, spec: &Spec, key: &RunKey) -> Result<Running, LaunchError> {
         let folder = self.folder(name);
         folder.create(spec)?;
         let mut child = self.spawn(&folder)?;
         self.supervisors.add(child.id().cast_signed(), name);
-        Running::hold(folder, child.id().cast_signed()).map_err(|error| {
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        // A supervisor that is gone already tells so by not having begun.
+        let _ = stdin.map_or(Ok(()), |stdin| key.give(stdin));
+        let claimed = stdout.map(OwnedFd::from).expect("its output is piped");
+        Running::launched(folder, (child.id().cast_signed(), claimed), Some(key.signer())).map_err(|error| {
             end_child(&mut child);
             LaunchError::Unheld(error)
         })
@@ -150,36 +186,48 @@ impl Processes {
 
     fn spawn(&self, folder: &Folder) -> Result<Child, LaunchError> {
         let log = File::create_new(folder.log()).map_err(FolderError::io(&folder.log()))?;
-        let mut command = Command::new(&self.program);
+        let mut command = self.program.command();
         command.arg("supervise").arg(folder.path()).env_clear().current_dir("/");
         if let Some(descriptors) = self.descriptors {
             command.arg("--descriptors").arg(descriptors.to_string());
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        command.spawn().map_err(|source| LaunchError::Spawn { program: self.program.clone(), source })
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        command.spawn().map_err(|source| LaunchError::Spawn { program: self.program.path().to_owned(), source })
     }
 
     /// Finds an execution again, whoever launched it. A launch that has not begun by then will not begin any more.
+    ///
+    /// Once the ledger says who supervises, it alone is believed. Until then a signed claim is; a claim that is not
+    /// signed is somebody else's, and the execution is ended with an end that is unknown.
     ///
     /// Needs a tokio runtime, and blocks for a few file system calls.
     ///
     /// # Errors
     /// When the run folder cannot be read or written, or its supervisor cannot be watched from here.
-    pub fn find(&self, name: &str) -> Result<Found, FolderError> {
-        let folder = self.folder(name);
+    pub fn find(&self, execution: &Execution) -> Result<Found, FolderError> {
+        let found = self.look_for(execution)?;
+        if let Found::Running(running) = &found {
+            self.supervisors.add(running.supervisor().pid, &execution.name);
+        }
+        Ok(found)
+    }
+
+    fn look_for(&self, execution: &Execution) -> Result<Found, FolderError> {
+        let (folder, signer) = (self.folder(&execution.name), execution.signer);
+        if let Some(supervisor) = &execution.supervisor {
+            return supervised(&folder, supervisor, signer);
+        }
         if !folder.path().exists() {
             return Ok(Found::NeverBegan);
         }
         loop {
-            match folder.standing()? {
-                Standing::Unclaimed => drop(folder.abandon()?),
-                Standing::Abandoned => return Ok(Found::NeverBegan),
-                Standing::Gone(begun) => return Ok(Found::from(end_of(&folder, &begun)?)),
-                Standing::Held(begun) => {
-                    if let Some(running) = Running::adopt(&folder, &begun)? {
-                        self.supervisors.add(begun.pid, name);
-                        return Ok(Found::Running(running));
-                    }
+            match folder.standing(signer) {
+                Ok(Standing::Unclaimed) => drop(folder.abandon()?),
+                Ok(Standing::Abandoned) => return Ok(Found::NeverBegan),
+                Ok(Standing::Begun(begun)) => return supervised(&folder, &begun.into(), signer),
+                Err(error) => {
+                    tracing::error!(%error, "a claim is not its supervisor's, so the execution is ended");
+                    return Ok(Found::Lost(end_unclaimed(&folder)?));
                 }
             }
         }
@@ -189,10 +237,10 @@ impl Processes {
     ///
     /// # Errors
     /// When the run folder cannot be read or written, or the kernel refuses the signal.
-    pub fn stop(&self, name: &str) -> Result<(), FolderError> {
-        let folder = self.folder(name);
+    pub fn stop(&self, execution: &Execution) -> Result<(), FolderError> {
+        let folder = self.folder(&execution.name);
         folder.occupy()?;
-        match self.find(name)? {
+        match self.find(execution)? {
             Found::Running(running) => running.stop().map_err(FolderError::io(folder.path())),
             Found::Ended(_) | Found::NeverBegan | Found::Lost(_) => Ok(()),
         }
@@ -224,9 +272,18 @@ impl Processes {
         })
     }
 
+    /// The file of all the kept output; none if there is none.
+    ///
+    /// # Errors
+    /// When it is not a regular file in the run folder, or cannot be opened.
+    pub fn output_file(&self, name: &str) -> Result<Option<File>, FolderError> {
+        let folder = self.folder(name);
+        output::open(folder.path()).map_err(FolderError::io(&output::output_path(folder.path())))
+    }
+
     fn view<T: Default>(&self, name: &str, look: impl FnOnce(&View) -> io::Result<T>) -> Result<T, FolderError> {
         let folder = self.folder(name);
-        let ended = folder.exit()?.map(|record| record.output);
+        let ended = folder.recorded_output()?;
         let view = View::open(folder.path(), ended);
         let seen = view.and_then(|view| view.as_ref().map_or(Ok(T::default()), look));
         seen.map_err(FolderError::io(&output::output_path(folder.path())))
@@ -252,10 +309,12 @@ impl Processes {
     /// Only a supervisor that has begun is sure to be the one that feeds the command.
     fn with_input(&self, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), InputError> {
         let folder = self.folder(name);
-        match folder.standing()? {
-            Standing::Unclaimed | Standing::Abandoned => Err(InputError::NotBegun),
-            Standing::Gone(_) => Err(InputError::Ended),
-            Standing::Held(_) => write(folder.path()).map_err(|error| match error.kind() {
+        let claim = folder.claimed_by()?;
+        let lives = |begun: &Begun| proc::seen(begun.pid).is_some_and(|there| there.start_time == begun.start_time);
+        match claim {
+            None => Err(InputError::NotBegun),
+            Some(begun) if !lives(&begun) => Err(InputError::Ended),
+            Some(_) => write(folder.path()).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => InputError::NotAccepted,
                 _ => InputError::Folder(FolderError::io(folder.path())(error)),
             }),
@@ -302,18 +361,18 @@ fn keep_descriptors_to_ourselves() -> io::Result<()> {
     if marked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The end of an execution whose supervisor is gone, begun or not.
-fn settle(folder: &Folder) -> Result<Ended, FolderError> {
-    loop {
-        match folder.standing()? {
-            Standing::Unclaimed => drop(folder.abandon()?),
-            Standing::Abandoned => return never_began(folder),
-            Standing::Gone(begun) => return end_of(folder, &begun),
-            Standing::Held(begun) => {
-                return Err(FolderError::Foreign { path: folder.path().to_owned(), pid: begun.pid });
-            }
-        }
+/// An execution that has begun under `supervisor`.
+fn supervised(folder: &Folder, supervisor: &Supervisor, signer: Option<Hash>) -> Result<Found, FolderError> {
+    match Running::adopt(folder, supervisor, signer)? {
+        Some(running) => Ok(Found::Running(running)),
+        None => Ok(Found::from(end_of(folder, supervisor, signer)?)),
     }
+}
+
+/// Ends an execution of which it is not known who supervises it.
+fn end_unclaimed(folder: &Folder) -> Result<Ended, FolderError> {
+    let ended = leftover::end_supervisors(folder.path()).map_err(FolderError::io(Path::new("/proc")))?;
+    lost(folder, &ended)
 }
 
 fn never_began(folder: &Folder) -> Result<Ended, FolderError> {
@@ -328,10 +387,15 @@ fn never_began(folder: &Folder) -> Result<Ended, FolderError> {
     })
 }
 
-fn end_of(folder: &Folder, begun: &Begun) -> Result<Ended, FolderError> {
-    match folder.exit()? {
+/// The end of an execution whose supervisor is gone. What it did not sign is not its end.
+fn end_of(folder: &Folder, supervisor: &Supervisor, signer: Option<Hash>) -> Result<Ended, FolderError> {
+    let exit = folder.exit(signer).unwrap_or_else(|error| {
+        tracing::error!(%error, "an exit record is not its supervisor's, so the end of its command is unknown");
+        None
+    });
+    match exit {
         Some(record) => Ok(ended(folder, record)),
-        None => lost(folder, begun),
+        None => lost(folder, std::slice::from_ref(supervisor)),
     }
 }
 
@@ -347,8 +411,10 @@ fn ended(folder: &Folder, record: ExitRecord) -> Ended {
 }
 
 /// The head of the output is all that is in its file; [`Processes::output_so_far`] still finds the tail.
-fn lost(folder: &Folder, begun: &Begun) -> Result<Ended, FolderError> {
-    leftover::end(begun, &folder.spec()?).map_err(FolderError::io(Path::new("/proc")))?;
+fn lost(folder: &Folder, supervisors: &[Supervisor]) -> Result<Ended, FolderError> {
+    let spec = folder.spec()?;
+    let end = || supervisors.iter().try_for_each(|supervisor| leftover::end(supervisor, &spec));
+    end().map_err(FolderError::io(Path::new("/proc")))?;
     let output = output::output_path(folder.path());
     let view = View::open(folder.path(), None).map_err(FolderError::io(&output))?;
     let extent = view.map(|view| view.extent()).unwrap_or_default();

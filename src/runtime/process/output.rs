@@ -4,6 +4,7 @@
 //! behind a count of the bytes that ever entered it. When the command has ended, the ring is put in order behind the
 //! head, with a line between them that says how much is missing, and `tail` goes away.
 
+use super::entry;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -27,12 +28,20 @@ impl Extent {
     }
 }
 
+const OUTPUT: &str = "output";
+const TAIL: &str = "tail";
+
 pub(super) fn output_path(folder: &Path) -> PathBuf {
-    folder.join("output")
+    folder.join(OUTPUT)
 }
 
 fn tail_path(folder: &Path) -> PathBuf {
-    folder.join("tail")
+    folder.join(TAIL)
+}
+
+/// Opens the kept output in a run folder; none if there is none.
+pub(super) fn open(folder: &Path) -> io::Result<Option<File>> {
+    entry::read(folder, OUTPUT)
 }
 
 /// The line that stands for what is missing.
@@ -106,7 +115,7 @@ impl Writer {
     }
 
     fn compose(&mut self, reason: Option<&io::Error>) -> io::Result<()> {
-        let ring = open_ring(&tail_path(&self.folder))?;
+        let ring = open_ring(&self.folder)?;
         self.extent.tail_bytes = ring.as_ref().map_or(0, Ring::kept_bytes);
         let composed = self.append(ring.as_ref(), reason);
         if ring.is_some() {
@@ -171,11 +180,8 @@ struct Ring {
     bytes_max: u64,
 }
 
-fn open_ring(path: &Path) -> io::Result<Option<Ring>> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
+fn open_ring(folder: &Path) -> io::Result<Option<Ring>> {
+    let Some(mut file) = entry::read(folder, TAIL)? else { return Ok(None) };
     let bytes_max = file.metadata()?.len().saturating_sub(COUNT_BYTES);
     let mut count = [0; 8];
     match file.read_exact(&mut count) {
@@ -226,14 +232,11 @@ pub(super) struct View {
 impl View {
     /// Opens the output in a run folder; `ended` is its extent once the command has ended. None if there is no output.
     pub(super) fn open(folder: &Path, ended: Option<Extent>) -> io::Result<Option<Self>> {
-        let file = match File::open(output_path(folder)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
+        let Some(file) = open(folder)? else { return Ok(None) };
         if let Some(extent) = ended {
             return Ok(Some(Self { file, ring: None, extent }));
         }
-        let ring = open_ring(&tail_path(folder))?;
+        let ring = open_ring(folder)?;
         let head_bytes = file.metadata()?.len();
         let bytes = head_bytes + ring.as_ref().map_or(0, |ring| ring.bytes);
         let extent = Extent { bytes, head_bytes, tail_bytes: ring.as_ref().map_or(0, Ring::kept_bytes) };
@@ -258,7 +261,8 @@ impl View {
 
     fn read_tail(&self, mut from: u64, to: u64, into: &mut Vec<u8>) -> io::Result<()> {
         let Some(ring) = &self.ring else {
-            let start = self.file.metadata()?.len() - self.extent.tail_bytes;
+            // A file that a command has cut has no such place, and reading there fails.
+            let start = self.file.metadata()?.len().saturating_sub(self.extent.tail_bytes);
             into.extend(read_at(&self.file, start + from, to - from)?);
             return Ok(());
         };

@@ -6,7 +6,6 @@
 //! command's (a proxy), and what is left of a supervisor that was killed.
 
 use super::Processes;
-use super::folder::Standing;
 use super::proc::{self, Seen};
 use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
@@ -100,7 +99,9 @@ impl Processes {
             Vec::new()
         });
         for name in names.into_iter().filter(|name| !known.contains(name)) {
-            if let Ok(Standing::Held(begun)) = self.folder(&name).standing() {
+            if let Ok(Some(begun)) = self.folder(&name).claimed_by()
+                && proc::seen(begun.pid).is_some_and(|there| there.start_time == begun.start_time)
+            {
                 supervisors.insert(begun.pid, name);
             }
         }

@@ -1,11 +1,13 @@
 //! Processes as `/proc` shows them, and signals that cannot reach a stranger.
 
+use crate::events::task::Supervisor;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
+use std::path::Path;
 
 /// A process as it was seen. The number may be used again by another; the start time tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,18 @@ pub(super) fn this_process() -> io::Result<(i32, u64, String)> {
     Ok((pid, this.start_time, boot_id()?))
 }
 
+/// The process with this number, by its whole name; none if there is none.
+pub(super) fn supervisor(pid: i32) -> io::Result<Option<Supervisor>> {
+    let Some(Seen { start_time, .. }) = seen(pid) else { return Ok(None) };
+    Ok(Some(Supervisor { pid, start_time, machine_boot: boot_id()? }))
+}
+
+/// The arguments of a process; none of one that has ended.
+pub(super) fn arguments(pid: i32) -> Vec<Vec<u8>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
 /// A random text that is the same until the machine boots again.
 pub(super) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
@@ -97,6 +111,32 @@ pub(super) fn descendants(ancestor: i32) -> io::Result<Vec<Seen>> {
         found.extend(born);
     }
     Ok(found)
+}
+
+/// The numbers of the processes below `ancestor`, found by asking each for its children; looks no further once there
+/// are more than `count_max`.
+pub(super) fn tree(ancestor: i32, count_max: u64) -> io::Result<Vec<i32>> {
+    if !Path::new("/proc/thread-self/children").exists() {
+        // A kernel that keeps no lists of children: all processes are looked through.
+        return Ok(descendants(ancestor)?.iter().map(|process| process.pid).collect());
+    }
+    let mut found = Vec::new();
+    let mut parents = VecDeque::from([ancestor]);
+    while let Some(parent) = parents.pop_front()
+        && found.len() as u64 <= count_max
+    {
+        let born = children(parent);
+        parents.extend(&born);
+        found.extend(born);
+    }
+    Ok(found)
+}
+
+/// The children of a process; none of one that has ended. Each thread has those that it started.
+fn children(parent: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
 /// Whether the process may have been started with this variable: it was, or it is just changing its program and shows

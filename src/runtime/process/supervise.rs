@@ -4,9 +4,12 @@
 
 use super::folder::{End, ExitRecord, Folder, FolderError, Spec};
 use super::input::Feeder;
+use super::limits::ResourceLimits;
 use super::memory::keep_memory_private;
 use super::output::{Extent, Writer};
+use super::signature::RunKey;
 use super::watch::{Running, Watch};
+use nix::libc;
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process as sys;
@@ -79,17 +82,28 @@ fn limit_descriptors(soft: Option<u64>) -> Result<(), SuperviseError> {
 
 fn run(path: &Path) -> Result<(), SuperviseError> {
     keep_memory_private().map_err(SuperviseError::system("keeping its memory private"))?;
+    let key = RunKey::take(io::stdin().lock()).map_err(SuperviseError::system("taking the key of the execution"))?;
     let signals = take_signals().map_err(SuperviseError::system("taking the signals"))?;
     stand_alone().map_err(SuperviseError::system("becoming the reaper of all descendants"))?;
+    take_precedence();
     let folder = Folder::new(path.to_owned());
     let spec = folder.spec()?;
     let exit = folder.reserve_exit()?;
-    let Some(_claim) = folder.begin(spec.attempt)? else { return Ok(exit.discard()?) };
+    if !folder.begin(spec.attempt, &key)? {
+        return Ok(exit.discard()?);
+    }
+    tell_begun();
     let record = match start(&folder, &spec) {
-        Ok(running) => Watch::new(running, signals, spec.grace_ms).run()?,
+        Ok(running) => Watch::new(running, signals, &spec).run()?,
         Err(reason) => not_started(&reason),
     };
-    Ok(exit.record(&record)?)
+    Ok(exit.record(&record, &key)?)
+}
+
+/// Tells the daemon that the command is about to be started. One that has died meanwhile does not need to know.
+fn tell_begun() {
+    let mut told = io::stdout();
+    let _ = told.write_all(b"!").and_then(|()| told.flush());
 }
 
 /// Blocks every signal and reads the two that matter, so that a hang-up or an interrupt does nothing.
@@ -113,6 +127,15 @@ fn stand_alone() -> rustix::io::Result<()> {
         left => drop(left?),
     }
     sys::set_child_subreaper(Some(sys::getpid()))
+}
+
+/// Runs before the processes of the command where that is allowed, as it is to root: among thousands of them a
+/// supervisor waits for the processor longer than they need to multiply. Ordinary users are slowed down by the kernel's
+/// own limit instead. What is started from here has the usual priority again.
+fn take_precedence() {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the kernel reads the parameter and keeps nothing of it. Where it refuses, all goes on as before.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const lowest) };
 }
 
 fn not_started(reason: &StartError) -> ExitRecord {
@@ -156,17 +179,18 @@ fn spawn(spec: &Spec, input: Stdio, output: PipeWriter) -> Result<Child, StartEr
     command.arg(if spec.login { "-lc" } else { "-c" }).arg(&spec.cmd);
     command.current_dir(&spec.workdir).env_clear().envs(&spec.environment);
     command.stdin(input).stdout(output).stderr(errors).process_group(0);
-    let supervisor = sys::getpid();
+    let (supervisor, limits) = (sys::getpid(), ResourceLimits::of(&spec.limits));
     // SAFETY: between fork and exec there are only system calls, and nothing is allocated.
-    unsafe { command.pre_exec(move || prepare(supervisor)) };
+    unsafe { command.pre_exec(move || prepare(supervisor, limits)) };
     command.spawn().map_err(|error| StartError::Shell(shell.to_owned(), error))
 }
 
-/// Ties the command's life to its supervisor's, and gives it the usual signals.
-fn prepare(supervisor: sys::Pid) -> io::Result<()> {
+/// Ties the command's life to its supervisor's, bounds it, and gives it the usual signals.
+fn prepare(supervisor: sys::Pid, limits: ResourceLimits) -> io::Result<()> {
     sys::set_parent_process_death_signal(Some(sys::Signal::KILL))?;
     if sys::getppid() != Some(supervisor) {
         return Err(io::ErrorKind::NotFound.into());
     }
+    limits.apply()?;
     Ok(SigSet::empty().thread_set_mask()?)
 }

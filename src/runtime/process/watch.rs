@@ -6,12 +6,16 @@
 //! | ending  | a second SIGTERM, or the grace is over       | killing | SIGKILL to all |
 //! | killing | nothing helps any more                       | over    | the survivors are counted |
 //! | any     | nobody is left                               | over    | |
+//! | running, ending | the tree is beyond a limit           | killing | SIGKILL to all |
 
-use super::folder::{End, ExitRecord};
+use super::folder::{End, ExitRecord, Spec};
 use super::input::Feeder;
+use super::limits::TreeLimits;
 use super::output::Writer;
 use super::proc::{self, Identity, Seen};
 use super::supervise::{SuperviseError, log};
+use super::usage::{FIRST_LOOK, Usage};
+use crate::events::task::TreeLimit;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -24,6 +28,9 @@ use std::time::{Duration, Instant};
 
 /// Time that a process may take to go after SIGKILL, which only a device or a foreign owner can hold up.
 const KILL_MS_MAX: u64 = 5_000;
+/// How often those are looked for that were started while others were being stopped. What is left then is found again
+/// when the first have ended.
+const STOP_ROUNDS_MAX: usize = 64;
 const READ_BYTES: usize = 64 * 1024;
 /// Reads that empty the pipe at the end, though a survivor may go on filling it.
 const LAST_READS_MAX: usize = 64;
@@ -60,21 +67,30 @@ pub(super) struct Watch {
     stops: u32,
     /// Whether descendants may have ended, or changed parents, since they were last looked at.
     changed: bool,
+    limits: TreeLimits,
+    /// When to look next at what the tree uses.
+    look_at: Instant,
+    /// The limit that it was beyond, and how much that allows.
+    exceeded: Option<(TreeLimit, u64)>,
 }
 
 impl Watch {
-    pub(super) fn new(running: Running, signals: SignalFd, grace_ms: u64) -> Self {
+    pub(super) fn new(running: Running, signals: SignalFd, spec: &Spec) -> Self {
+        let began = Instant::now();
         Self {
             running,
             signals,
-            grace: Duration::from_millis(grace_ms),
-            began: Instant::now(),
+            grace: Duration::from_millis(spec.grace_ms),
+            began,
             phase: Phase::Running,
             pipe_ended: false,
             end: None,
             told: BTreeSet::new(),
             stops: 0,
             changed: false,
+            limits: spec.limits,
+            look_at: began + FIRST_LOOK,
+            exceeded: None,
         }
     }
 
@@ -89,6 +105,7 @@ impl Watch {
             self.read_output(&mut buffer).map_err(SuperviseError::system("reading the output"))?;
             self.read_signals().map_err(SuperviseError::system("reading signals"))?;
             let nobody_is_left = self.reap().map_err(SuperviseError::system("reaping"))?;
+            self.look().map_err(SuperviseError::system("looking at what the command uses"))?;
             self.advance(nobody_is_left).map_err(SuperviseError::system("looking for descendants"))?;
         }
         for _ in 0..LAST_READS_MAX {
@@ -126,9 +143,14 @@ impl Watch {
     }
 
     fn timeout(&self) -> PollTimeout {
-        let (Phase::Ending { until } | Phase::Killing { until }) = self.phase else { return PollTimeout::NONE };
+        let next = match self.phase {
+            Phase::Running => self.look_at,
+            Phase::Ending { until } => until.min(self.look_at),
+            Phase::Killing { until } => until,
+            Phase::Over => return PollTimeout::NONE,
+        };
         // Rounded up: to wake just before the time would mean to go round until it comes.
-        let rest = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        let rest = next.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         PollTimeout::try_from(rest).unwrap_or(PollTimeout::MAX)
     }
 
@@ -171,11 +193,27 @@ impl Watch {
         }
     }
 
+    /// Looks at what the tree uses, when it is time.
+    fn look(&mut self) -> io::Result<()> {
+        let is_watched = matches!(self.phase, Phase::Running | Phase::Ending { .. });
+        if !is_watched || Instant::now() < self.look_at {
+            return Ok(());
+        }
+        let usage = Usage::of_descendants(sys::getpid().as_raw_nonzero().get(), &self.limits)?;
+        self.exceeded = usage.exceeds(&self.limits);
+        self.look_at = Instant::now() + usage.next_look(&self.limits);
+        Ok(())
+    }
+
     fn advance(&mut self, nobody_is_left: bool) -> io::Result<()> {
         let stops = std::mem::take(&mut self.stops);
         let next = self.next(nobody_is_left, stops);
         let changed = std::mem::take(&mut self.changed) || next != self.phase;
         self.phase = next;
+        if changed && matches!(next, Phase::Killing { .. }) && self.end.is_none() {
+            // One call reaches most of what multiplies at once; whoever has left the group is looked for.
+            kill_group(self.running.command);
+        }
         match self.phase {
             Phase::Ending { .. } if changed => self.terminate()?,
             Phase::Killing { .. } if changed => kill_all()?,
@@ -195,9 +233,12 @@ impl Watch {
         let now = Instant::now();
         let kill = Phase::Killing { until: now + Duration::from_millis(KILL_MS_MAX) };
         match self.phase {
+            Phase::Running | Phase::Ending { .. } if self.exceeded.is_some() => kill,
             Phase::Running if stops > 1 => kill,
             Phase::Running if stops > 0 || self.end.is_some() => Phase::Ending { until: now + self.grace },
             Phase::Ending { until } if stops > 0 || until <= now => kill,
+            // As long as some end there is hope for the others.
+            Phase::Killing { .. } if self.changed => kill,
             Phase::Killing { until } if until <= now => Phase::Over,
             Phase::Running | Phase::Ending { .. } | Phase::Killing { .. } | Phase::Over => self.phase,
         }
@@ -223,6 +264,7 @@ impl Watch {
             log(format_args!("the output could not be kept whole: {error}"));
         }
         let (end, duration) = self.end.unwrap_or((End::Unknown, self.began.elapsed()));
+        let end = self.exceeded.map_or(end, |(limit, max)| End::LimitExceeded { limit, max });
         let survivors = u32::try_from(descendants()?.len()).unwrap_or(u32::MAX);
         Ok(ExitRecord { end, duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), output, survivors })
     }
@@ -239,11 +281,30 @@ fn end(status: sys::WaitStatus) -> End {
 /// Tells a group at once, so that a shell does not outlive its child long enough to start the next. False if it could
 /// not be told, as when its leader has left it.
 fn terminate_group(leader: i32) -> bool {
-    let group = sys::Pid::from_raw(leader).expect("a child's number is not zero");
-    sys::kill_process_group(group, sys::Signal::TERM).is_ok()
+    signal_group(leader, sys::Signal::TERM)
 }
 
+fn kill_group(leader: i32) {
+    signal_group(leader, sys::Signal::KILL);
+}
+
+/// `leader` has not been reaped, so its number is nobody else's.
+fn signal_group(leader: i32, signal: sys::Signal) -> bool {
+    let group = sys::Pid::from_raw(leader).expect("a child's number is not zero");
+    sys::kill_process_group(group, signal).is_ok()
+}
+
+/// Kills all descendants. They are stopped first: one that is stopped starts no other while the rest are looked for.
 fn kill_all() -> io::Result<()> {
+    let mut stopped = BTreeSet::new();
+    for _ in 0..STOP_ROUNDS_MAX {
+        let mut new = descendants()?;
+        new.retain(|process| stopped.insert(process.identity()));
+        if new.is_empty() {
+            break;
+        }
+        new.into_iter().for_each(|process| send(process, sys::Signal::STOP));
+    }
     descendants()?.into_iter().for_each(|process| send(process, sys::Signal::KILL));
     Ok(())
 }

@@ -8,5 +8,7 @@ mod flood;
 mod hog;
 mod ingress;
 mod key;
+mod limits;
 mod secret;
+mod supervisor;
 mod token;

@@ -10,7 +10,7 @@
 //! | `round`, `again` | the next round is requested; another attempt at it is begun |
 //! | `answer TEXT [\| CALL ..]` | the model's answer; a call is `exec CMD`, `output TASK [ms]`, `sleep` or `TOOL JSON` |
 //! | `fail KIND [retry_after_ms]`, `give-up CODE` | the attempt failed; the prompt could not be made |
-//! | `run TASK`, `rerun TASK`, `promote TASK`, `read TASK` | |
+//! | `run TASK`, `rerun TASK`, `supervise TASK`, `promote TASK`, `read TASK` | |
 //! | `exit TASK (CODE\|signal-N\|lost) [OUTPUT]` | `LONG` stands for output that no event holds |
 //! | `abort [RUN] [idle]`, `stop`, `start` | |
 //! | `model [NAME]` | the model that its turns ask first, or the host's again |
@@ -33,7 +33,7 @@ use holon::decide::{Command, Rejection, Request, RequestKey};
 use holon::events::Cause;
 use holon::events::agent::Answer;
 use holon::events::queue::{Lane, MessageKind, Origin};
-use holon::events::task::Exit;
+use holon::events::task::{Exit, Supervisor};
 use holon::events::turn::{AbortMode, AttemptError, AttemptErrorKind, TurnPolicy};
 use holon::fold::posture::posture;
 use holon::words::hash::Hash;
@@ -247,8 +247,12 @@ fn task(world: &mut World, verb: &str, rest: &str, attempt: Option<EventSeq>) ->
     let attempt = begun.unwrap_or(EventSeq(999));
     let boot = world.boot;
     match verb {
-        "run" => TaskCommand::Start { task, boot, replaces: None },
-        "rerun" => TaskCommand::Start { task, boot, replaces: begun },
+        "run" => TaskCommand::Start { task, boot, replaces: None, signer: None },
+        "rerun" => TaskCommand::Start { task, boot, replaces: begun, signer: None },
+        "supervise" => {
+            let supervisor = Supervisor { pid: 4711, start_time: 815, machine_boot: "boot-1".into() };
+            TaskCommand::Supervise { task, attempt, supervisor }
+        }
         "promote" => TaskCommand::Promote { task, attempt, shown: world.shown(rest) },
         "read" => {
             let (round, call) = show::next_call(world);

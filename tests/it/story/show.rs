@@ -164,6 +164,7 @@ fn terminal(event: &TurnTerminal) -> String {
 fn task(event: &TaskEvent, envelope: &Envelope) -> String {
     match event {
         TaskEvent::CreateRequested(event) => format!("{} requested: {}", event.task, event.summary),
+        TaskEvent::Supervised(event) => format!("{} supervised by {}", event.task, event.supervisor.pid),
         TaskEvent::Started(event) => format!("{} attempt {} boot {}", event.task, envelope.seq, event.boot.0),
         TaskEvent::Promoted(event) => format!("{} promoted", event.task),
         TaskEvent::StopRequested(event) => format!("{} to be ended: {}", event.task, event.reason),
@@ -179,6 +180,7 @@ fn ended(exit: &Exit) -> String {
         Exit::NotStarted(reason) => format!("not started ({reason})"),
         Exit::Lost => "lost".into(),
         Exit::Reported(_) => "reported".into(),
+        Exit::LimitExceeded { limit, max } => format!("more than {max} {limit}"),
     }
 }
 
