@@ -10,7 +10,6 @@ use crate::events::queue::{Admission, Origin};
 use crate::fold::AgentState;
 
 /// The speaker of a request. It follows from how the request came, never from what it says of itself.
-#[expect(clippy::wildcard_enum_match_arm, reason = "few commands are others' than the operator's")]
 pub(super) fn of(state: &AgentState, request: &Request) -> Result<Speaker, Rejection> {
     Ok(match (&request.cause, &request.command) {
         (_, Command::Waiting(WaitingCommand::Callback(callback))) => {

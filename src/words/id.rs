@@ -68,6 +68,7 @@ impl AgentId {
     }
 
     /// The agent at the top of its family: itself, or who made its parents.
+    #[must_use]
     pub fn family(&self) -> Self {
         let mut top = self.clone();
         while top.has_child_form() {

@@ -102,7 +102,7 @@ impl Errand {
                 }
                 Err(SubmitError::ShuttingDown) => return What::Nothing,
                 Err(error) if wait < RETRY_MAX => {
-                    tracing::debug!(to = %self.to, %error, "what is owed is not taken yet")
+                    tracing::debug!(to = %self.to, %error, "what is owed is not taken yet");
                 }
                 Err(error) => {
                     tracing::error!(to = %self.to, %error, "what is owed was not taken for a while; it is tried again every 30 s");
