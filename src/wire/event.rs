@@ -249,7 +249,7 @@ fn redact(agent: &AgentId, envelope: &Envelope) -> (Value, Vec<String>) {
             }
         }
         Event::Agent(AgentEvent::RequestAnswered(_)) => {
-            (without(&envelope.event, &["key", "fingerprint"]), list(&["key", "fingerprint"]))
+            (without(&envelope.event, &["key", "fingerprint", "speaker"]), list(&["key", "fingerprint", "speaker"]))
         }
         Event::Agent(AgentEvent::Inherited(_)) => hide(&envelope.event, &["view"]),
         Event::Agent(AgentEvent::Reported(_)) => hide(&envelope.event, &["report"]),

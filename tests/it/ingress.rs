@@ -258,7 +258,7 @@ async fn a_request_that_is_sent_again_under_its_key_has_its_answer_and_no_furthe
         ask.post_as(&key, path, &other).await.refused(422, "idempotency_key_reused");
         assert_eq!(answers(&daemon, agent, &key).await, 1, "{path}");
     }
-    let elsewhere = ask.post_as("key-0", "/control/agents/main/prompt", json!({"text": "a"})).await;
+    let elsewhere = ask.post_as("key-3", "/control/agents/main/wake", json!({"reason": "a"})).await;
     elsewhere.refused(422, "idempotency_key_reused");
     let of_another_agent = ask.post_as("key-0", "/agents/other/enqueue", json!({"text": "a"})).await;
     of_another_agent.refused(409, "agent_stopped");

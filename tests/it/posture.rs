@@ -70,8 +70,8 @@ async fn more_agents_than_places_all_finish() {
         assert_eq!(agreed(&home, &daemon, name).await, "has_queued_input (message_waiting)");
     }
     let limits = daemon.get("/control/runtime/status").await["limits"].clone();
-    assert_eq!(limits["turns"], json!({"running": TURNS_MAX, "waiting": AGENTS - TURNS_MAX}));
-    assert_eq!(limits["model_calls"], json!({"running": 32, "waiting": 32}));
+    assert_eq!(limits["turns"], json!({"running": TURNS_MAX, "waiting": AGENTS - TURNS_MAX, "max": 64, "share": 32}));
+    assert_eq!(limits["model_calls"], json!({"running": 32, "waiting": 32, "max": 32, "share": 16}));
     std::fs::write(home.workspace().join("go"), "").unwrap();
     for name in &names {
         assert_eq!(daemon.answer(name, "msg-1").await["text"], "finished", "{name}");
