@@ -398,7 +398,7 @@ fn by_file(is_there: bool) -> Option<String> {
 }
 
 /// The home that is named, else the one of whoever runs this.
-fn home(named: Option<&Path>) -> Result<PathBuf, ConfigError> {
+pub(super) fn home(named: Option<&Path>) -> Result<PathBuf, ConfigError> {
     match named {
         Some(home) => Ok(home.to_owned()),
         None => default_home(),

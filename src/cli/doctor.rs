@@ -7,6 +7,7 @@ use crate::client::Client;
 use crate::http::WebhookMode;
 use crate::ledger::StoreError;
 use crate::ledger::home::{HomeError, Paths, open_read_only};
+use crate::ledger::owner::look;
 use crate::runtime::model::catalog::Models;
 use crate::runtime::source::Source;
 use crate::words::time::Timestamp;
@@ -15,7 +16,6 @@ use rustix::fs::{Access, access, statvfs};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 use std::net::TcpListener;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -190,21 +190,33 @@ fn home(home: &Path) -> Check {
         _ if !is_folder => Check::failed("home", format!("{} is no folder", there.display()), HINT),
         Err(error) => Check::failed("home", format!("{}: {error}", there.display()), HINT),
         Ok(()) if there != home => Check::ok("home", format!("{place} is not there yet")),
-        Ok(()) if others_may_enter(home) => {
-            Check::warning("home", format!("{place} is open to other users"), "close it: chmod 700 on the home")
-        }
-        Ok(()) => Check::ok("home", place.to_string()),
+        Ok(()) => standing(home),
     }
+}
+
+/// Whose the home is, and who may enter it.
+fn standing(home: &Path) -> Check {
+    const FOREIGN: &str = "name a home of your own with --home or HOLON_HOME";
+    const CLOSE: &str = "close it: chmod 700 on the home, as holon serve does";
+    let standing = match look(home) {
+        Ok(Some(standing)) => standing,
+        Ok(None) => return Check::failed("home", format!("{} is gone", home.display()), FOREIGN),
+        Err(error) => return Check::failed("home", error.to_string(), error.hint()),
+    };
+    let detail = format!("{}, uid {}, mode {:03o}", home.display(), standing.owner, standing.mode);
+    if !standing.is_own() {
+        return Check::failed("home", format!("{detail}: it belongs to another user"), FOREIGN);
+    }
+    if !standing.is_private() {
+        return Check::warning("home", format!("{detail}: it is open to other users"), CLOSE);
+    }
+    Check::ok("home", detail)
 }
 
 /// The path, or the nearest folder above it that is there.
 fn existing(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     path.ancestors().find(|folder| folder.exists()).map(Path::to_owned)
-}
-
-fn others_may_enter(home: &Path) -> bool {
-    home.metadata().is_ok_and(|metadata| metadata.mode() & 0o077 != 0)
 }
 
 fn disk(home: &Path) -> Check {

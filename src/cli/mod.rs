@@ -28,7 +28,8 @@ mod workspace;
 
 use crate::client::{Address, Client, ClientError};
 use crate::ledger::StoreError;
-use crate::ledger::home::HomeError;
+use crate::ledger::home::{Home, HomeError};
+use crate::ledger::owner::{self, Standing};
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError};
 use environment::Environment;
@@ -209,14 +210,35 @@ impl Globals {
         Ok(Config::load(self.home.as_deref(), &self.environment)?)
     }
 
-    /// The named server, else the one in the home.
+    /// Closes the home to other users, before anything of it is read; refuses one that is another user's.
+    fn close_home(&self) -> Outcome {
+        Ok(Home::close(&config::home(self.home.as_deref())?)?)
+    }
+
+    /// Whose the home is, where it is there and that can be told.
+    fn standing(&self) -> Option<Standing> {
+        owner::look(&config::home(self.home.as_deref()).ok()?).ok()?
+    }
+
+    /// Tells whoever only reads a home that it is not theirs alone.
+    fn warn_of_home(&self) {
+        if let Some(Standing { owner, mode }) = self.standing().filter(|standing| !standing.is_trusted()) {
+            print::note(&format!(
+                "warning: the home is open to others (uid {owner}, mode {mode:03o}): do not trust it"
+            ));
+        }
+    }
+
+    /// The named server, else the one in the home. Whoever listens in another user's home gets no token.
     fn client(&self) -> Result<Client, Failure> {
         let config = self.config()?;
         let address = match &self.server {
             Some(url) => Address::Url(server(url)?),
             None => Address::Socket(config.paths().socket()),
         };
-        Ok(Client::new(address, self.control_token(&config)?)?)
+        let is_theirs = self.server.is_none() && self.standing().is_some_and(|standing| !standing.is_trusted());
+        let token = if is_theirs { None } else { self.control_token(&config)? };
+        Ok(Client::new(address, token)?)
     }
 
     /// `events --home` asks for the home's own events, and names no folder by that.
@@ -293,6 +315,9 @@ pub fn main() -> ExitCode {
 
 async fn dispatch(cli: &Cli) -> Outcome {
     let globals = &cli.globals;
+    if !matches!(cli.verb, Verb::Serve(_) | Verb::Run(_) | Verb::Completions(_) | Verb::Help(_)) {
+        globals.warn_of_home();
+    }
     match &cli.verb {
         Verb::Serve(args) => serve::serve(globals, args).await,
         Verb::Run(args) => run::run(globals, args).await,

@@ -31,6 +31,9 @@ struct Answer {
 pub(super) async fn run(globals: &Globals, args: &RunArgs) -> Outcome {
     serve::log(args.runtime.log_format.unwrap_or_default());
     let text = prompt(&args.prompt)?;
+    if globals.server.is_none() {
+        globals.close_home()?;
+    }
     let config = globals.config()?;
     let socket = config.paths().socket();
     if globals.server.is_some() || Client::answers(&socket).await {

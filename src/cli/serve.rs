@@ -102,6 +102,7 @@ pub(super) async fn start(
     runtime: &RuntimeArgs,
     args: Option<&ServeArgs>,
 ) -> Result<Running, Failure> {
+    globals.close_home()?;
     let config = globals.config()?;
     let token = globals.control_token(&config)?;
     let (public_base_url, access) = (config.public_base_url()?, config.access()?);
@@ -141,7 +142,7 @@ pub(super) async fn start(
         store: Arc::new(store),
         boot,
         blobs_folder: paths.blobs(),
-        agents_folder: paths.home.join("agents"),
+        agents_folder: paths.agents(),
         processes,
         models: Models::new(config.providers()?),
         source,

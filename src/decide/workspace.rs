@@ -42,6 +42,8 @@ pub enum WorkspaceCommand {
         name: SkillName,
         source: SkillSource,
         mode: SkillMode,
+        /// The folder that a linked one is read from, resolved.
+        folder: Option<String>,
     },
     UninstallSkill {
         name: SkillName,
@@ -66,13 +68,15 @@ pub enum WorktreeFate {
     Left(String),
 }
 
-/// A guidance file as it was read: none when it is not there.
+/// A guidance file as it was read: no content when it is not there or was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuidanceFile {
     pub scope: GuidanceScope,
     pub content: Option<Content>,
     /// Of the whole text.
     pub hash: Option<Hash>,
+    /// Why it was not read.
+    pub refused: Option<String>,
 }
 
 pub(super) fn decide(state: &AgentState, command: &WorkspaceCommand) -> Result<Decision, Rejection> {
@@ -90,9 +94,10 @@ pub(super) fn decide(state: &AgentState, command: &WorkspaceCommand) -> Result<D
             Ok(Decision::answering(detach(state, *workspace)?, Answer::Workspace(*workspace)))
         }
         WorkspaceCommand::SettleWorktree { task, fate } => settle(state, *task, fate).map(Decision::of),
-        WorkspaceCommand::InstallSkill { name, source, mode } => {
+        WorkspaceCommand::InstallSkill { name, source, mode, folder } => {
             install(state, name)?;
-            Ok(Decision::of(vec![SkillInstalled { name: name.clone(), source: *source, mode: *mode }.into()]))
+            let (name, folder) = (name.clone(), folder.clone());
+            Ok(Decision::of(vec![SkillInstalled { name, source: *source, mode: *mode, folder }.into()]))
         }
         WorkspaceCommand::UninstallSkill { name } if state.workspaces.skills.contains_key(name) => {
             Ok(Decision::of(vec![SkillUninstalled { name: name.clone() }.into()]))
@@ -202,8 +207,13 @@ fn install(state: &AgentState, name: &SkillName) -> Result<(), Rejection> {
 /// What changed in the guidance files since they were read last.
 pub(super) fn guidance(state: &AgentState, files: &[GuidanceFile]) -> Vec<Event> {
     let known = |scope| state.workspaces.guidance(scope).map(|guidance| guidance.hash);
-    let changed = files.iter().filter(|file| known(file.scope) != file.hash);
-    changed
-        .map(|file| GuidanceRead { scope: file.scope, content: file.content.clone(), hash: file.hash }.into())
-        .collect()
+    let refused = |scope| state.workspaces.refused(scope);
+    let changed =
+        files.iter().filter(|file| known(file.scope) != file.hash || refused(file.scope) != file.refused.as_deref());
+    changed.map(|file| read(file).into()).collect()
+}
+
+fn read(file: &GuidanceFile) -> GuidanceRead {
+    let refused = file.refused.as_deref().map(|reason| excerpt(reason, EXCERPT_BYTES_MAX).to_owned());
+    GuidanceRead { scope: file.scope, content: file.content.clone(), hash: file.hash, refused }
 }

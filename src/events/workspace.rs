@@ -140,12 +140,16 @@ plane! {
             content: Option<Content>,
             /// Of the whole text.
             hash: Option<Hash>,
+            /// Why a file that is there was not read.
+            refused: Option<String>,
         }
         /// The agent has the skill, in a folder of its home.
         0x070A skill_installed 1 since "0.1.0" => SkillInstalled(SkillInstalled) {
             name: SkillName,
             source: SkillSource,
             mode: SkillMode,
+            /// The folder that a linked skill is read from, as it was resolved.
+            folder: Option<String>,
         }
         /// The agent has the skill no more.
         0x070B skill_uninstalled 1 since "0.1.0" => SkillUninstalled(SkillUninstalled) {

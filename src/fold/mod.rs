@@ -37,7 +37,7 @@ use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Marks checkpoints with the shape of the state: another number means that they are folded anew.
-pub const FOLD_VERSION: u32 = 6;
+pub const FOLD_VERSION: u32 = 7;
 
 /// Everything an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

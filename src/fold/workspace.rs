@@ -34,6 +34,8 @@ pub struct Workspaces {
     pub worktrees: BTreeMap<TaskId, Worktree>,
     /// What the guidance said when it was read last: of the user, the agent, the workspace, the skills.
     pub guidance: BTreeMap<u8, Guidance>,
+    /// Why the guidance of a scope was not read, where that was refused.
+    pub refused: BTreeMap<u8, String>,
     /// The skills that are installed.
     pub skills: BTreeMap<SkillName, Skill>,
 }
@@ -70,6 +72,8 @@ pub struct Skill {
     pub seq: EventSeq,
     pub source: SkillSource,
     pub mode: SkillMode,
+    /// The folder that a linked one is read from.
+    pub folder: Option<String>,
 }
 
 impl Default for Active {
@@ -98,6 +102,11 @@ impl Workspaces {
     /// What a scope's guidance said when it was read last.
     pub fn guidance(&self, scope: GuidanceScope) -> Option<&Guidance> {
         self.guidance.get(&rank(scope))
+    }
+
+    /// Why a scope's guidance was not read the last time, where that was refused.
+    pub fn refused(&self, scope: GuidanceScope) -> Option<&str> {
+        self.refused.get(&rank(scope)).map(String::as_str)
     }
 
     /// The attached workspace at `anchor`.
@@ -129,6 +138,10 @@ impl Workspaces {
                         self.guidance.insert(rank(scope), Guidance { seq, scope, content, hash });
                     }
                     (Some(_) | None, _) => drop(self.guidance.remove(&rank(event.scope))),
+                }
+                match &event.refused {
+                    Some(reason) => drop(self.refused.insert(rank(event.scope), reason.clone())),
+                    None => drop(self.refused.remove(&rank(event.scope))),
                 }
                 Ok(())
             }
@@ -174,7 +187,8 @@ impl Workspaces {
     }
 
     fn install(&mut self, event: &SkillInstalled, place: Place) -> Result<(), Illegal> {
-        let skill = Skill { seq: place.seq, source: event.source, mode: event.mode };
+        let (source, mode, folder) = (event.source, event.mode, event.folder.clone());
+        let skill = Skill { seq: place.seq, source, mode, folder };
         match self.skills.insert(event.name.clone(), skill) {
             None => Ok(()),
             Some(_) => Err("the skill is installed"),

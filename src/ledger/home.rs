@@ -1,12 +1,15 @@
 //! A home: the folder that holds one runtime's ledgers, payloads and run folders.
 
 use super::StoreError;
+use super::owner::{self, Closed};
 use super::redb::RedbStore;
 use crate::words::id::Boot;
 use nix::fcntl::{Flock, FlockArg};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,6 +41,12 @@ pub struct Paths {
 pub enum HomeError {
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
+    #[error("{path} belongs to another user (uid {owner})")]
+    Foreign { path: PathBuf, owner: u32 },
+    #[error("{path} is a symlink")]
+    Link { path: PathBuf },
+    #[error("{path} is not a regular file of its own")]
+    NoFile { path: PathBuf },
     #[error("{path} is in use by another holon")]
     Locked { path: PathBuf },
     #[error("{path} has format {found}, and this holon knows formats up to {FORMAT}")]
@@ -53,6 +62,9 @@ impl HomeError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check that the home exists and may be written; --home or HOLON_HOME names another one",
+            Self::Foreign { .. } => "name a home of your own with --home or HOLON_HOME; chown this one if it is yours",
+            Self::Link { .. } => "name the folder itself, and keep its files in it",
+            Self::NoFile { .. } => "find out who put it there, and remove it",
             Self::Locked { .. } => "stop the other holon, or use another home with --home",
             Self::Newer { .. } => "use the holon that wrote it, or a newer one",
             Self::NoLedger { .. } => "name the home with --home or HOLON_HOME",
@@ -97,15 +109,20 @@ impl Paths {
         self.home.join("config.toml")
     }
 
+    /// Where agents have their folders.
+    pub fn agents(&self) -> PathBuf {
+        self.home.join("agents")
+    }
+
     /// The home folder of an agent.
     pub fn agent(&self, id: &crate::words::id::AgentId) -> PathBuf {
-        self.home.join("agents").join(id.as_str())
+        self.agents().join(id.as_str())
     }
 
     /// Whether a holon serves the home. Nothing is made to find out.
     pub fn is_locked(&self) -> bool {
         let held = |file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err();
-        File::open(self.lock()).is_ok_and(held)
+        open_itself(OpenOptions::new().read(true), &self.lock()).is_ok_and(held)
     }
 
     fn lock(&self) -> PathBuf {
@@ -114,21 +131,31 @@ impl Paths {
 }
 
 impl Home {
-    /// Makes the folder if it is not there, and takes its lock.
+    /// Makes the folder if it is not there, closes it to other users, and takes its lock.
     pub fn open(home: &Path) -> Result<Self, HomeError> {
-        create_private(home)?;
+        Self::close(home)?;
         let home = home.canonicalize().map_err(|error| failed(home, error))?;
         let paths = Paths::new(home);
         let path = paths.lock();
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(|error| failed(&path, error))?;
+        let file = open_itself(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600), &path)?;
         let mut lock = lock_patiently(file).ok_or_else(|| HomeError::Locked { path: paths.home.clone() })?;
         // For people who wonder who holds it; nothing reads it.
         let noted = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         noted.map_err(|error| failed(&path, error))?;
-        create_private(&paths.runs())?;
-        create_private(&paths.blobs())?;
+        for folder in [paths.runs(), paths.blobs(), paths.agents(), paths.home.join("worktrees")] {
+            create_private(&folder)?;
+        }
         Ok(Self { paths, _lock: lock })
+    }
+
+    /// Makes the folder if it is not there, and closes it to other users. Whoever serves a home does this before anything
+    /// of it is read.
+    pub fn close(home: &Path) -> Result<(), HomeError> {
+        create_private(home)?;
+        for Closed { path, mode } in owner::close(home)? {
+            tracing::warn!(path = %path.display(), mode = format!("{mode:03o}"), "closed to other users");
+        }
+        Ok(())
     }
 
     pub fn paths(&self) -> &Paths {
@@ -138,6 +165,7 @@ impl Home {
     /// Opens the ledger and counts this boot.
     pub fn open_store(&self) -> Result<(RedbStore, Boot), HomeError> {
         let path = self.paths.ledger();
+        check_file(&path)?;
         let fault = |error| HomeError::Ledger { path: path.clone(), error };
         let store = RedbStore::open(&path).map_err(fault)?;
         // A newer file is left as it is, whatever its tables look like.
@@ -153,7 +181,7 @@ impl Home {
 /// Opens a home's ledger for reading, while nobody serves it.
 pub fn open_read_only(home: &Path) -> Result<RedbStore, HomeError> {
     let path = Paths::new(home.to_owned()).ledger();
-    if !path.exists() {
+    if !check_file(&path)? {
         return Err(HomeError::NoLedger { path: home.to_owned() });
     }
     let store = RedbStore::open_read_only(&path).map_err(|error| HomeError::Ledger { path: path.clone(), error })?;
@@ -167,6 +195,30 @@ fn check_format(store: &RedbStore, path: &Path) -> Result<(), HomeError> {
         Some(found) if found > FORMAT => Err(HomeError::Newer { path: path.to_owned(), found }),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Whether the file is there; what is there is a file, and no symlink.
+fn check_file(path: &Path) -> Result<bool, HomeError> {
+    match path.symlink_metadata() {
+        Ok(about) if about.is_file() => Ok(true),
+        Ok(about) if about.is_symlink() => Err(HomeError::Link { path: path.to_owned() }),
+        Ok(_) => Err(HomeError::NoFile { path: path.to_owned() }),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+/// Opens a file by the one name that it has: no symlink is followed, and no pipe waited for.
+fn open_itself(options: &mut OpenOptions, path: &Path) -> Result<File, HomeError> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::LOOP.raw_os_error() => HomeError::Link { path: path.to_owned() },
+        // A pipe that nobody reads from.
+        Some(code) if code == Errno::NXIO.raw_os_error() => HomeError::NoFile { path: path.to_owned() },
+        _ => failed(path, error),
+    })?;
+    let about = file.metadata().map_err(|error| failed(path, error))?;
+    if about.is_file() && about.nlink() == 1 { Ok(file) } else { Err(HomeError::NoFile { path: path.to_owned() }) }
 }
 
 /// Takes the lock, waiting a moment for it: a child that a killed holon was about to turn into another program holds

@@ -10,6 +10,7 @@ pub mod chain;
 pub mod checkpoint;
 pub mod home;
 pub mod memory;
+pub mod owner;
 pub mod reader;
 pub mod redb;
 pub mod writer;

@@ -31,7 +31,7 @@ use crate::ledger::{Head, Store};
 use crate::words::id::{AgentId, Boot, TaskId};
 use crate::words::limit::{HOST_BACKGROUND_COMMANDS_MAX, INBOX_SUBMISSIONS_MAX, INBOX_SUBMISSIONS_RESERVED};
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -267,6 +267,11 @@ impl Shared {
                 Ok(())
             }
         }
+    }
+
+    /// The folder that everything of this runtime lies in.
+    pub(super) fn home_folder(&self) -> &Path {
+        self.agents_folder.parent().unwrap_or(&self.agents_folder)
     }
 
     /// Hands mail to an agent's loop, waking the agent if it sleeps.

@@ -10,6 +10,7 @@
 //! - [`caller`]: whether a caller on this machine is an agent's command
 //! - `webhook`: what webhooks are signed with; [`meter`]: what the host counts
 //! - [`outbound`]: clients of other servers; [`preview`]: prompts that nobody is sent
+//! - `root`: the one door to files that an agent, a repository or a skill names
 //! - [`skill`]: the folders of skills in an agent's home
 //! - [`model`]: who answers model rounds; [`process`]: commands that outlive the daemon
 //!
@@ -38,6 +39,7 @@ pub mod preview;
 )]
 pub mod process;
 pub mod reconcile;
+mod root;
 pub mod secret;
 pub mod settings;
 pub mod skill;

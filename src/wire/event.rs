@@ -373,10 +373,8 @@ fn workspace(envelope: &Envelope, event: &WorkspaceEvent) -> (Value, Vec<String>
         WorkspaceEvent::WorktreeRetained(_) => &["worktree", "summary"],
         WorkspaceEvent::WorktreeLeft(_) => &["worktree", "reason"],
         WorkspaceEvent::GuidanceRead(_) => &["content"],
-        WorkspaceEvent::Exited(_)
-        | WorkspaceEvent::Detached(_)
-        | WorkspaceEvent::SkillInstalled(_)
-        | WorkspaceEvent::SkillUninstalled(_) => &[],
+        WorkspaceEvent::SkillInstalled(_) => &["folder"],
+        WorkspaceEvent::Exited(_) | WorkspaceEvent::Detached(_) | WorkspaceEvent::SkillUninstalled(_) => &[],
     };
     hide(&envelope.event, hidden)
 }

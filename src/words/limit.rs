@@ -138,6 +138,8 @@ pub const CONTINUATIONS_MAX: u32 = 3;
 /// Timers and triggers set, and waits open, of one agent.
 pub const TIMERS_MAX: usize = 256;
 pub const TRIGGERS_MAX: usize = 64;
+/// The file with the two URLs of a trigger.
+pub const TRIGGER_FILE_BYTES_MAX: u64 = 3 * URL_BYTES_MAX as u64;
 pub const WAITS_MAX: usize = 512;
 /// How long webhooks may be signed with the secret that another one took the place of.
 pub const WEBHOOK_SECRET_OVERLAP_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -147,6 +149,10 @@ pub const WORKSPACES_MAX: usize = 64;
 pub const PATH_BYTES_MAX: usize = 4 * 1024;
 /// How long one git command may take.
 pub const GIT_MS_MAX: u64 = 60_000;
+/// What one git command may print: some 100,000 paths.
+pub const GIT_OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Worktrees of one repository among which one is looked for.
+pub const WORKTREES_LOOKED_AT_MAX: usize = 10_000;
 /// Changed files that a worktree's summary names.
 pub const CHANGED_FILES_MAX: usize = 200;
 /// A file that a call reads, searches or patches.
@@ -156,6 +162,8 @@ pub const FILE_SHOWN_BYTES_MAX: usize = 256 * 1024;
 /// Files that one search looks into, and how long it may take.
 pub const SEARCH_FILES_MAX: usize = 200_000;
 pub const SEARCH_MS_MAX: u64 = 20_000;
+/// A .gitignore that a search goes by; a longer one is not heard.
+pub const IGNORE_FILE_BYTES_MAX: u64 = 256 * 1024;
 /// Files that one patch may change.
 pub const PATCH_FILES_MAX: usize = 256;
 /// Lines of a file that a call reads when it does not say, and at most.

@@ -434,7 +434,9 @@ fn a_home_is_served_once_and_an_address_too() {
     say(&other, &["serve", "--listen", "nonsense"]).refused(1, &["cannot listen on nonsense", "--listen"]);
     say(&other, &["serve", "--workspace", "/no/such/folder"]).refused(2, &["/no/such/folder"]);
     say(&other, &["serve", "--default-agent", "a b"]).refused(2, &["default agent"]);
-    std::fs::write(other.path().join("config.toml"), "modle = \"x\"\n").unwrap();
+    let config = other.path().join("config.toml");
+    std::fs::write(&config, "modle = \"x\"\n").unwrap();
+    std::fs::set_permissions(&config, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     say(&other, &["serve"]).refused(2, &["config.toml", "modle"]);
     say(&other, &["status"]).refused(2, &["config.toml", "modle"]);
 }

@@ -80,10 +80,14 @@ impl Home {
         self
     }
 
-    /// With this `config.toml`.
+    /// With this `config.toml`, which is closed to other users as the home is.
     pub fn configured(self, text: &str) -> Self {
         fs::create_dir_all(self.path()).expect("a home");
         fs::write(self.path().join("config.toml"), text).expect("a configuration");
+        for (name, mode) in [("", 0o700), ("config.toml", 0o600)] {
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            fs::set_permissions(self.path().join(name), permissions).expect("they are ours");
+        }
         self
     }
 

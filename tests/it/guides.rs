@@ -20,7 +20,7 @@ fn follow(name: &str) {
     }
     let mut shell = Shell::open(&home);
     shell.run("export PATH=\"$PWD/target/release:$PATH\"");
-    let commands = blocks(&page, "sh").concat().replace("/tmp/holon-guide", &home.path().display().to_string());
+    let commands = blocks(&page, "sh").concat().replace("$(mktemp -d)", &home.path().display().to_string());
     let steps = steps(&commands);
     assert!(steps.len() > 3, "{name} shows something");
     shell.follow(&steps);

@@ -173,6 +173,7 @@ const TEXTS: &[(&str, &[&str])] = &[
     ("external_trigger_revoked", &["reason"]),
     ("webhook_secret_cleared", &["reason"]),
     ("wake_requested", &["reason", "source", "correlation_id", "causation_id"]),
+    ("guidance_read", &["refused"]),
     ("working_memory_updated", &["entry"]),
     ("brief_created", &["text"]),
     ("operator_notification_requested", &["text"]),

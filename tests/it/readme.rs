@@ -20,7 +20,7 @@ fn commands(block: &str) -> Vec<String> {
 fn killed_in_the_middle_as_the_readme_shows_it_loses_and_repeats_nothing() {
     let home = Home::new();
     let [block] = &blocks("## Kill it", "sh")[..] else { panic!("one block tells it") };
-    let steps = steps(&block.replace("/tmp/holon-demo", &home.path().display().to_string()));
+    let steps = steps(&block.replace("$(mktemp -d)", &home.path().display().to_string()));
     let printed = Shell::open(&home).follow(&steps);
     let of = |begin: &str| {
         let at = steps.iter().position(|step| step.command.starts_with(begin)).expect("the README has it");

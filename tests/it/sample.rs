@@ -455,8 +455,20 @@ fn workspace_events() -> Vec<Event> {
         WorktreeRetained { task, worktree: worktree.clone(), summary }.into(),
         WorktreeRemoved { task, worktree: worktree.clone() }.into(),
         WorktreeLeft { task, worktree, reason: "it is locked".into() }.into(),
-        GuidanceRead { scope: GuidanceScope::Workspace, content: Some(stored()), hash: Some(hash()) }.into(),
-        SkillInstalled { name: skill(), source: SkillSource::Local, mode: SkillMode::Copied }.into(),
+        GuidanceRead {
+            scope: GuidanceScope::Workspace,
+            content: Some(stored()),
+            hash: Some(hash()),
+            refused: text("is a symlink"),
+        }
+        .into(),
+        SkillInstalled {
+            name: skill(),
+            source: SkillSource::Local,
+            mode: SkillMode::Linked,
+            folder: text("/skills/mend"),
+        }
+        .into(),
         SkillUninstalled { name: skill() }.into(),
     ]
 }

@@ -73,7 +73,7 @@ async fn a_skill_is_installed_listed_and_taken_away() {
     let events = daemon.events("main").await;
     assert_eq!(
         of_kind(&events, "skill_installed"),
-        [&json!({"name": "long-work", "source": "builtin", "mode": "copied"})]
+        [&json!({"name": "long-work", "source": "builtin", "mode": "copied", "folder": null})]
     );
     assert_eq!(of_kind(&events, "skill_uninstalled"), [&json!({"name": "long-work"})]);
     assert_eq!(events.len() as u64, BORN + 2, "no turn was begun for it");

@@ -14,8 +14,9 @@ use crate::words::hash::Hash;
 use crate::words::id::{AgentId, EventSeq};
 use crate::words::time::Timestamp;
 use redb::{Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, WriteTransaction};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -184,6 +185,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
     }
     let new = temporary.clone();
     drop(RedbStore::with_opener(Box::new(move || Database::create(&new)))?);
+    fs::set_permissions(&temporary, Permissions::from_mode(0o600)).map_err(failed)?;
     fs::rename(&temporary, path).map_err(failed)?;
     let folder = path.parent().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)

@@ -97,7 +97,7 @@ impl AgentLoop {
             }
             Effect::SettleWorktree { task } => {
                 if let Some(worktree) = self.state.workspaces.worktrees.get(&task) {
-                    self.spawn(effect, worktree::settle(task, worktree.clone()));
+                    self.spawn(effect, worktree::settle(shared, task, worktree.clone()));
                 }
             }
         }

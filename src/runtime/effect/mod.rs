@@ -21,6 +21,7 @@ pub(super) mod output;
 pub(super) mod outside;
 pub(super) mod prompt;
 mod record;
+mod search;
 pub(super) mod spawn;
 pub(super) mod trigger;
 pub(super) mod workspace;

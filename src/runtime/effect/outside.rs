@@ -3,8 +3,9 @@
 //! **Invariant:** what is made here leaves no trace but its end: an attempt that dies is made again by the next boot,
 //! or is told to be of unknown effect where that could harm (architecture 11).
 
+use super::file::{self, Files};
 use super::workspace::{Place, home, place, resolve};
-use super::{file, output, record, spawn, trigger};
+use super::{output, record, search, spawn, trigger};
 use crate::decide::Request;
 use crate::decide::call::CallEnd;
 use crate::decide::turn::TurnCommand;
@@ -16,6 +17,7 @@ use crate::fold::AgentState;
 use crate::runtime::handle::Handle;
 use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
+use crate::runtime::root::private::Private;
 use crate::runtime::skill;
 use crate::tools;
 use crate::words::content::{Blob, Content};
@@ -59,6 +61,7 @@ impl OutsideCall {
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other calls are decided without the outside")]
     async fn act(self, shared: &Arc<Shared>) -> Ended {
         let place = place(shared, &self.state);
+        let private = Private::of_agent(shared.home_folder(), &self.state);
         match self.action {
             Action::Look(ref view) => self.look(shared, view),
             Action::TaskOutput { task, offset, shown_tokens, .. } => {
@@ -67,16 +70,18 @@ impl OutsideCall {
             }
             Action::ReadFile { path, first_line, lines_max } => {
                 let (place, path) = skill::reached(shared, &self.state, place, path);
-                in_files(move || {
-                    file::read(&place, &path, first_line, lines_max).map(|shown| viewed(shown.to_string()))
-                })
-                .await
+                let private = private.with(skill::LIBRARY);
+                let read = move || file::read(&Files::open(&place, private)?, &path, first_line, lines_max);
+                in_files(move || read().map(|shown| viewed(shown.to_string()))).await
             }
             Action::SearchFiles { pattern, path, glob, matches_max } => {
-                let search = move || file::search(&place, &pattern, path.as_deref(), glob.as_deref(), matches_max);
+                let search = move || {
+                    let files = Files::open(&place, private)?;
+                    search::search(&files, &pattern, path.as_deref(), glob.as_deref(), matches_max)
+                };
                 in_files(move || search().map(|shown| viewed(shown.to_string()))).await
             }
-            Action::ApplyPatch { patch } => apply(shared, place, patch).await,
+            Action::ApplyPatch { patch } => apply(shared, place, private, patch).await,
             Action::UseWorkspace { workspace, cwd } => use_workspace(shared, &self.state, workspace, cwd.as_deref()),
             Action::AttachWorkspace { path } => attach(&place, &path),
             Action::CreateTrigger { .. } => trigger::create(shared, &self.state),
@@ -113,11 +118,11 @@ async fn in_files(act: impl FnOnce() -> Result<Ended, CallError> + Send + 'stati
     }
 }
 
-async fn apply(shared: &Arc<Shared>, place: Place, patch: Content) -> Ended {
+async fn apply(shared: &Arc<Shared>, place: Place, private: Private, patch: Content) -> Ended {
     match (Handle { shared: shared.clone() }).text(patch).await {
         Ok(patch) => {
-            let patched = move || file::apply(&place, &patch).map(|files| CallResult::Patched { files });
-            in_files(move || patched().map(|result| (CallEnd::Result(result), Vec::new()))).await
+            let patched = move || file::apply(&Files::open(&place, private)?, &patch);
+            in_files(move || patched().map(|files| (CallEnd::Result(CallResult::Patched { files }), Vec::new()))).await
         }
         Err(error) => (refused("unavailable", &error.to_string()), Vec::new()),
     }

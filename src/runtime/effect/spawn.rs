@@ -73,10 +73,10 @@ fn root(field: &str, path: &Path) -> Result<Workplace, CallEnd> {
 async fn worktree(shared: &Shared, state: &AgentState, parent: &Path) -> Result<Workplace, CallEnd> {
     let fault = |reason: &str, hint| invalid("invalid_tool_input", "workspace_mode", reason, hint);
     let child = child_id(state).ok_or_else(|| fault("the child's id would be too long", None))?;
-    let folders = shared.agents_folder.parent().unwrap_or(&shared.agents_folder).join("worktrees");
+    let folders = shared.home_folder().join("worktrees");
     std::fs::create_dir_all(&folders).map_err(|error| fault(&error.to_string(), None))?;
     let folder = folders.join(child.as_str());
-    let made = git::create(parent, &folder, child.as_str()).await;
+    let made = git::create(shared.home_folder(), parent, &folder, child.as_str()).await;
     let worktree = made.map_err(|error| fault(&format!("a worktree cannot be made here: {error}"), error.hint()))?;
     Ok((Some(worktree.root.clone()), Some(worktree)))
 }

@@ -5,16 +5,19 @@ use crate::decide::Request;
 use crate::decide::workspace::{WorkspaceCommand, WorktreeFate};
 use crate::events::Cause;
 use crate::events::workspace::Worktree;
+use crate::runtime::host::Shared;
 use crate::runtime::mail::What;
 use crate::words::id::TaskId;
+use std::path::Path;
+use std::sync::Arc;
 
-pub(in crate::runtime) async fn settle(task: TaskId, worktree: Worktree) -> What {
-    let fate = fate(&worktree).await.unwrap_or_else(|error| WorktreeFate::Left(error.to_string()));
+pub(in crate::runtime) async fn settle(shared: Arc<Shared>, task: TaskId, worktree: Worktree) -> What {
+    let fate = fate(shared.home_folder(), &worktree).await.unwrap_or_else(|error| WorktreeFate::Left(error.to_string()));
     What::command(Request::new(WorkspaceCommand::SettleWorktree { task, fate }, Cause::Task(task)))
 }
 
-async fn fate(worktree: &Worktree) -> Result<WorktreeFate, git::GitError> {
-    let found = git::summary(worktree).await?;
+async fn fate(home: &Path, worktree: &Worktree) -> Result<WorktreeFate, git::GitError> {
+    let found = git::summary(home, worktree).await?;
     if !found.is_clean {
         return Ok(WorktreeFate::Retained(found.summary));
     }

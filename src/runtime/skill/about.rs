@@ -2,17 +2,23 @@
 
 use super::FILE;
 use crate::runtime::effect::guidance;
+use crate::runtime::root::{FileError, Root};
 use crate::words::content::excerpt;
 use crate::words::id::SkillName;
 use crate::words::limit::SKILL_DESCRIPTION_BYTES_MAX;
 use std::path::Path;
 
 /// What the skill in a folder is for, or why it is none of that name.
-pub(super) fn read(folder: &Path, name: &SkillName) -> Result<String, String> {
-    match guidance::text(&folder.join(FILE)) {
-        Some(text) => description(&text, name),
-        None => Err(format!("has no {FILE} that can be read")),
+pub(super) fn read(folder: &Root, name: &SkillName) -> Result<String, String> {
+    match guidance::text(folder, Path::new(FILE)) {
+        Ok(Some(text)) => description(&text, name),
+        Ok(None) | Err(FileError::Missing) => Err(unread()),
+        Err(error) => Err(format!("has a {FILE} that {error}")),
     }
+}
+
+pub(super) fn unread() -> String {
+    format!("has no {FILE} that can be read")
 }
 
 /// What a SKILL.md says the skill is for, on one line.

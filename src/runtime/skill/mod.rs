@@ -10,9 +10,11 @@
 mod about;
 mod place;
 
-use super::effect::workspace::Place;
+use super::effect::workspace::{self, Place, resolve};
 use super::handle::{Handle, SubmitError, blocking};
 use super::host::Shared;
+use super::root::private::Private;
+use super::root::{FileError, Root};
 use crate::decide::workspace::WorkspaceCommand;
 use crate::decide::{self, Attribution, Rejection};
 use crate::events::workspace::{SkillMode, SkillSource};
@@ -74,18 +76,23 @@ impl NewSkill {
         }
     }
 
-    /// What is to be recorded.
-    fn command(&self) -> WorkspaceCommand {
-        let (source, mode) = match self {
-            Self::Builtin { .. } => (SkillSource::Builtin, SkillMode::Copied),
-            Self::Named { mode, .. } => (SkillSource::Named, *mode),
-            Self::Local { mode, .. } => (SkillSource::Local, *mode),
+    /// What is to be recorded of what it is made from.
+    fn command(&self, origin: &Origin) -> WorkspaceCommand {
+        let source = match self {
+            Self::Builtin { .. } => SkillSource::Builtin,
+            Self::Named { .. } => SkillSource::Named,
+            Self::Local { .. } => SkillSource::Local,
         };
-        WorkspaceCommand::InstallSkill { name: self.name().clone(), source, mode }
+        let (mode, folder) = match origin {
+            Origin::Text(_) => (SkillMode::Copied, None),
+            Origin::Folder(_, mode @ SkillMode::Copied) => (*mode, None),
+            Origin::Folder(folder, mode @ SkillMode::Linked) => (*mode, Some(folder.to_string_lossy().into_owned())),
+        };
+        WorkspaceCommand::InstallSkill { name: self.name().clone(), source, mode, folder }
     }
 
     /// Where it is to be had, in this home.
-    fn origin(self, home: &Path) -> Result<Origin, Rejection> {
+    fn origin(&self, home: &Path) -> Result<Origin, Rejection> {
         match self {
             Self::Builtin { name } => {
                 let text = BUILTIN.iter().find(|(known, _)| *known == name.as_str());
@@ -93,11 +100,11 @@ impl NewSkill {
                 text.map(|(_, text)| Origin::Text(text)).ok_or_else(unknown)
             }
             Self::Named { name, mode } => {
-                let folder = home.join("skills").join(name.as_str());
-                let unknown = || Rejection::Unknown { what: "named skill", id: name.to_string() };
-                folder.is_dir().then(|| Origin::Folder(folder.clone(), mode)).ok_or_else(unknown)
+                let unknown = |_| Rejection::Unknown { what: "named skill", id: name.to_string() };
+                let folder = resolve(&home.join(LIBRARY).join(name.as_str())).map_err(unknown)?;
+                Ok(Origin::Folder(folder, *mode))
             }
-            Self::Local { folder, mode, .. } => Ok(Origin::Folder(folder, mode)),
+            Self::Local { folder, mode, .. } => Ok(Origin::Folder(folder.clone(), *mode)),
         }
     }
 }
@@ -107,11 +114,19 @@ impl Handle {
     pub async fn install_skill(&self, agent: &AgentId, new: NewSkill, by: Attribution) -> Result<(), SubmitError> {
         let (handle, agent) = (self.clone(), agent.clone());
         unhindered(async move {
-            let (name, command) = (new.name().clone(), new.command());
+            // Whose agent is not there hears of that first.
+            handle.read(&agent, |_: &AgentState| ()).await?;
+            let (name, home) = (new.name().clone(), handle.shared.home_folder().to_owned());
             let _one_at_a_time = handle.shared.skills.lock().await;
+            let (origin, command) = blocking(move || {
+                let origin = new.origin(&home)?;
+                let command = new.command(&origin);
+                Ok::<_, Rejection>((origin, command))
+            })
+            .await?;
             if handle.would_record(&agent, command.clone()).await? {
                 let (shared, agent, name) = (handle.shared.clone(), agent.clone(), name.clone());
-                blocking(move || place_new(&shared, &agent, &name, new)).await?;
+                blocking(move || place_new(&shared, &agent, &name, &origin)).await?;
             }
             handle.record(agent, name, command, by).await
         })
@@ -132,9 +147,10 @@ impl Handle {
     /// The skills that an agent has, by name.
     pub async fn skills(&self, agent: &AgentId) -> Result<Vec<Installed>, SubmitError> {
         let skills = self.read(agent, |state| state.workspaces.skills.clone()).await?;
-        let skills_folder = folder(&self.shared, agent);
-        let look =
-            move || skills.into_iter().map(|(name, skill)| Installed::look(&skills_folder, name, skill)).collect();
+        let (skills_folder, private) = (folder(&self.shared, agent), private(&self.shared, agent));
+        let look = move || {
+            skills.into_iter().map(|(name, skill)| Installed::look(&skills_folder, &private, name, skill)).collect()
+        };
         blocking(move || Ok::<_, StoreError>(look())).await
     }
 
@@ -172,11 +188,12 @@ impl Handle {
 
     /// Removes a folder that no record names.
     async fn tidy(&self, agent: &AgentId, name: SkillName) -> Result<(), SubmitError> {
-        let folder = self.skill_folder(agent, &name);
-        if self.read(agent, move |state| state.workspaces.skills.contains_key(&name)).await? {
+        let wanted = name.clone();
+        if self.read(agent, move |state| state.workspaces.skills.contains_key(&wanted)).await? {
             return Ok(());
         }
-        blocking(move || place::remove(&folder).map_err(PlaceError::from)).await
+        let (shared, agent) = (self.shared.clone(), agent.clone());
+        blocking(move || place::remove(&agent_folder(&shared, &agent)?, &name)).await
     }
 }
 
@@ -185,27 +202,60 @@ async fn unhindered(act: impl Future<Output = Result<(), SubmitError>> + Send + 
     tokio::spawn(act).await.unwrap_or_else(|error| Err(SubmitError::Unavailable(error.to_string())))
 }
 
-fn place_new(shared: &Shared, agent: &AgentId, name: &SkillName, new: NewSkill) -> Result<(), SubmitError> {
-    let home = shared.agents_folder.parent().unwrap_or(&shared.agents_folder);
-    Ok(place::place(&folder(shared, agent), name, &new.origin(home)?)?)
+fn place_new(shared: &Shared, agent: &AgentId, name: &SkillName, origin: &Origin) -> Result<(), SubmitError> {
+    Ok(place::place(&agent_folder(shared, agent)?, name, origin, &private(shared, agent))?)
+}
+
+/// The skills of the home, from which several agents may have one by its name.
+pub(super) const LIBRARY: &str = "skills";
+
+/// What may be read of the home as a skill of the agent.
+fn private(shared: &Shared, agent: &AgentId) -> Private {
+    Private::of_home(shared.home_folder(), [Path::new("agents").join(agent.as_str()), LIBRARY.into()])
+}
+
+/// The folder of an agent, for changes to its skills.
+fn agent_folder(shared: &Shared, agent: &AgentId) -> Result<Root, PlaceError> {
+    Ok(Root::open(&workspace::home(shared, agent), private(shared, agent))?)
 }
 
 /// Where an agent has its skills.
 pub(super) fn folder(shared: &Shared, agent: &AgentId) -> PathBuf {
-    shared.agents_folder.join(agent.as_str()).join("skills")
+    shared.agents_folder.join(agent.as_str()).join(place::SKILLS)
+}
+
+/// The skills of an agent, and the folders that they are read from.
+pub(super) fn folders(shared: &Shared, state: &AgentState) -> Vec<(SkillName, PathBuf)> {
+    let skills_folder = folder(shared, &state.agent_id);
+    let skills = state.workspaces.skills.iter();
+    skills.map(|(name, skill)| (name.clone(), read_from(&skills_folder, name, skill))).collect()
+}
+
+/// The folder that a skill is read from. For a linked one it is the folder that the operator chose: the link in the
+/// agent's own folder is for people, and for the agent to change.
+fn read_from(skills_folder: &Path, name: &SkillName, skill: &Skill) -> PathBuf {
+    skill.folder.as_ref().map_or_else(|| skills_folder.join(name.as_str()), PathBuf::from)
 }
 
 /// What a turn is told of skills: name, description and where to read on. None without any.
-pub(super) fn list(skills_folder: &Path, names: &[SkillName]) -> Option<String> {
+pub(super) fn list(skills_folder: &Path, skills: &[(SkillName, PathBuf)], private: &Private) -> Option<String> {
     let mut list = String::new();
-    for name in names {
-        let folder = skills_folder.join(name.as_str());
-        if let Ok(description) = about::read(&folder, name) {
-            let path = folder.join(FILE);
+    for (name, folder) in skills {
+        if let Ok(description) = describe(folder, name, private) {
+            let path = skills_folder.join(name.as_str()).join(FILE);
             writeln!(list, "- {name}: {description}\n  {}", path.display()).expect("a string takes all");
         }
     }
     (!list.is_empty()).then(|| excerpt(&list, GUIDANCE_BYTES_MAX).to_owned())
+}
+
+/// What the skill in a folder is for, or why that is not known.
+fn describe(folder: &Path, name: &SkillName, private: &Private) -> Result<String, String> {
+    match Root::open(folder, private.clone()) {
+        Ok(root) => about::read(&root, name),
+        Err(FileError::Missing) => Err(about::unread()),
+        Err(error) => Err(format!("has a folder that {error}")),
+    }
 }
 
 /// From where a file is read: from a skill's own folder, linked or not, where the path leads into one.
@@ -213,9 +263,10 @@ pub(super) fn reached(shared: &Shared, state: &AgentState, place: Place, path: S
     let skills_folder = folder(shared, &state.agent_id);
     let whole = place.root.join(&place.cwd).join(&path);
     let inside = whole.strip_prefix(&skills_folder).ok().and_then(|inside| {
-        let name = inside.components().next()?.as_os_str().to_str()?;
-        let is_installed = name.parse().is_ok_and(|name: SkillName| state.workspaces.skills.contains_key(&name));
-        is_installed.then(|| (skills_folder.join(name), inside.strip_prefix(name).unwrap_or(inside)))
+        let name: SkillName = inside.components().next()?.as_os_str().to_str()?.parse().ok()?;
+        let skill = state.workspaces.skills.get(&name)?;
+        let file = inside.strip_prefix(name.as_str()).unwrap_or(inside);
+        Some((read_from(&skills_folder, &name, skill), file))
     });
     match inside {
         Some((root, file)) => (Place { root, cwd: PathBuf::new() }, file.to_string_lossy().into_owned()),
@@ -224,10 +275,10 @@ pub(super) fn reached(shared: &Shared, state: &AgentState, place: Place, path: S
 }
 
 impl Installed {
-    fn look(skills_folder: &Path, name: SkillName, skill: Skill) -> Self {
-        let folder = skills_folder.join(name.as_str());
-        let (link_target, description) = (folder.read_link().ok(), about::read(&folder, &name));
-        Self { name, skill, folder, link_target, description }
+    fn look(skills_folder: &Path, private: &Private, name: SkillName, skill: Skill) -> Self {
+        let description = describe(&read_from(skills_folder, &name, &skill), &name, private);
+        let link_target = skill.folder.as_ref().map(PathBuf::from);
+        Self { folder: skills_folder.join(name.as_str()), name, skill, link_target, description }
     }
 }
 

@@ -164,7 +164,7 @@ fn workspace(verb: &str, rest: &str) -> Option<WorkspaceCommand> {
 fn install(name: SkillName, rest: &str) -> WorkspaceCommand {
     let (source, mode) = split(rest);
     let source = SkillSource::from_name(source).expect("a source");
-    WorkspaceCommand::InstallSkill { name, source, mode: SkillMode::from_name(mode).expect("a mode") }
+    WorkspaceCommand::InstallSkill { name, source, mode: SkillMode::from_name(mode).expect("a mode"), folder: None }
 }
 
 fn fate(name: &str) -> WorktreeFate {
@@ -190,7 +190,7 @@ fn turn(world: &mut World, verb: &str, rest: &str) -> Option<TurnCommand> {
         "call" => return Some(TurnCommand::BeginCall { run, round, call, boot }),
         "begin-guided" => {
             let (content, hash) = (Some(world.content(rest)), Some(Hash::of(rest.as_bytes())));
-            let guidance = vec![GuidanceFile { scope: GuidanceScope::Agent, content, hash }];
+            let guidance = vec![GuidanceFile { scope: GuidanceScope::Agent, content, hash, refused: None }];
             return Some(TurnCommand::Start { policy: crate::world::policy(), guidance });
         }
         "bring" => brought(world, rest),
