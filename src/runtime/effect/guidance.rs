@@ -51,8 +51,10 @@ impl Reading {
         let own = Private::of_agent(shared.home_folder(), state);
         let user = Private::of_home(shared.home_folder(), [NAME.into()]);
         let source = |scope, folder: &Path, private| Source { scope, folder: folder.to_owned(), private };
-        let mut files =
-            vec![source(GuidanceScope::User, shared.home_folder(), user), source(GuidanceScope::Agent, &home, own.clone())];
+        let mut files = vec![
+            source(GuidanceScope::User, shared.home_folder(), user),
+            source(GuidanceScope::Agent, &home, own.clone()),
+        ];
         if workspace != home {
             files.push(source(GuidanceScope::Workspace, &workspace, own.clone()));
         }

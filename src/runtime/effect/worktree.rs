@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(in crate::runtime) async fn settle(shared: Arc<Shared>, task: TaskId, worktree: Worktree) -> What {
-    let fate = fate(shared.home_folder(), &worktree).await.unwrap_or_else(|error| WorktreeFate::Left(error.to_string()));
+    let fate =
+        fate(shared.home_folder(), &worktree).await.unwrap_or_else(|error| WorktreeFate::Left(error.to_string()));
     What::command(Request::new(WorkspaceCommand::SettleWorktree { task, fate }, Cause::Task(task)))
 }
 
