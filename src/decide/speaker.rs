@@ -5,6 +5,7 @@ use super::{Command, Rejection, Request};
 use crate::decide::operator::OperatorCommand;
 use crate::decide::waiting::WaitingCommand;
 use crate::events::Cause;
+use crate::events::actor::{Actor, ActorPeer};
 use crate::events::agent::Speaker;
 use crate::events::queue::{Admission, Origin};
 use crate::fold::AgentState;
@@ -22,7 +23,9 @@ pub(super) fn of(state: &AgentState, request: &Request) -> Result<Speaker, Rejec
             stranger(&new.origin, new.admission == Admission::WebhookSigned)
         }
         (Cause::External, _) => Speaker::Webhook { source: String::new(), signed: false },
-        (Cause::Agent(agent), _) => Speaker::Agent { agent: agent.clone() },
+        (Cause::Agent(agent), _) | (Cause::Control(Actor { peer: ActorPeer::AgentProcess(agent), .. }), _) => {
+            Speaker::Agent { agent: agent.clone() }
+        }
         (Cause::Run(_) | Cause::Task(_), _) => Speaker::Agent { agent: state.agent_id.clone() },
         (Cause::Operator | Cause::Control(_) | Cause::Runtime, _) => Speaker::Operator,
     })

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// How many connections each peer holds.
+type Held = Arc<Mutex<BTreeMap<Network, usize>>>;
+
 /// The connections of one listener.
 ///
 /// A peer may hold as many as are still free. So one alone gets half of them, two get a third each, and however many
@@ -12,13 +15,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Clone)]
 pub(super) struct Connections {
     free: Arc<Semaphore>,
-    held: Arc<Mutex<BTreeMap<Network, usize>>>,
+    held: Held,
 }
 
 /// The right to a connection, for as long as it is kept.
 pub(super) struct Permit {
     _one: OwnedSemaphorePermit,
-    of: Option<(Arc<Mutex<BTreeMap<Network, usize>>>, Network)>,
+    of: Option<(Held, Network)>,
 }
 
 impl Connections {

@@ -14,7 +14,7 @@ impl Network {
             IpAddr::V6(address) if !address.is_loopback() => {
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS))
             }
-            other => other,
+            other @ (IpAddr::V4(_) | IpAddr::V6(_)) => other,
         })
     }
 }
