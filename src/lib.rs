@@ -23,7 +23,7 @@
 //!
 //! | floor | what lives there | invariant |
 //! |---|---|---|
-//! | [`words`] | ids, time arithmetic, hashes, content, limits | nothing here knows what an agent does |
+//! | [`words`] | ids, time arithmetic, hashes, content, text of prompts, limits | nothing here knows what an agent does |
 //! | [`events`] | the vocabulary of the ledger, plane by plane; its codec and schema | old bytes never change |
 //! | [`fold`] | the state, `evolve`, posture, owed effects, rows | the state is bounded by what is open |
 //! | [`decide`] | commands to events; the scheduler; the one door | nothing is written that the fold has not accepted |

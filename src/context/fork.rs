@@ -5,17 +5,17 @@
 //! memory and the episodes bound to it, and the small tail of turns spent on it. Stable parts come first. The same
 //! state and handoff give the same bytes.
 
-use super::standing::{entries, in_full, line, memory, work_hashes};
+use super::standing::{entries, in_full, memory, work_hashes};
 use super::{Contents, Missing, Needs};
 use crate::events::{Event, QueueEvent};
 use crate::fold::AgentState;
 use crate::fold::memory::Episode;
 use crate::fold::turn::RecentTurn;
 use crate::fold::work::WorkItem;
-use crate::words::content::{Content, excerpt, quoted};
+use crate::words::content::excerpt;
 use crate::words::id::WorkId;
 use crate::words::limit::INHERITED_BYTES_MAX;
-use std::fmt::Write as _;
+use crate::words::prompt_text::{Label, PromptText};
 
 /// Turns of the tail.
 const TAIL_TURNS_MAX: usize = 3;
@@ -41,28 +41,39 @@ pub fn needs(state: &AgentState, handoff: &str) -> Needs {
 
 /// The view. `contents` holds what [`needs`] asked for.
 pub fn render(state: &AgentState, contents: &Contents, handoff: &str) -> Result<String, Missing> {
-    let mut text =
-        format!("[view of {}'s context, inherited: what it works on, not what you are told to do]\n", state.agent_id);
-    match state.works.focused() {
-        Some((id, active)) => push(&mut text, &work(state, id, active, "active", contents)?, ACTIVE_BYTES_MAX),
-        None => text.push_str("It has no work in focus; its recent turns follow.\n"),
-    }
-    let related = related(state, handoff).map(|(id, item)| work(state, id, item, "related", contents));
-    push_all(&mut text, related)?;
-    push(&mut text, &memory(state, contents, bound(state))?.unwrap_or_default(), KIND_BYTES_MAX);
-    push_all(&mut text, episodes(state).map(|episode| contents.content(&episode.digest).map(str::to_owned)))?;
-    push_all(&mut text, tail(state).map(|turn| turn_text(turn, contents)))?;
-    Ok(text.trim_end().to_owned())
+    let label = PromptText::new().own("view of ").own(&state.agent_id);
+    let label = label.own("'s context, inherited: what it works on, not what you are told to do");
+    let text = PromptText::new().label(Label::Inherited, &label).line();
+    let text = match state.works.focused() {
+        Some((id, active)) => {
+            push(text, &work(state, id, active, "active work of the parent", contents)?, ACTIVE_BYTES_MAX)
+        }
+        None => text.own("It has no work in focus; its recent turns follow.\n"),
+    };
+    let related =
+        related(state, handoff).map(|(id, item)| work(state, id, item, "related work of the parent", contents));
+    let text = push_all(text, related)?;
+    let text = push(text, &memory(state, contents, bound(state))?.unwrap_or_default(), KIND_BYTES_MAX);
+    let episodes = episodes(state).map(|episode| contents.content(&episode.digest).map(PromptText::kept));
+    let text = push_all(text, episodes)?;
+    let text = push_all(text, tail(state).map(|turn| turn_text(turn, contents)))?;
+    Ok(text.trimmed().into_string())
 }
 
 /// A work item in full, with the waits and callbacks attached to it.
-fn work(state: &AgentState, id: WorkId, item: &WorkItem, place: &str, contents: &Contents) -> Result<String, Missing> {
-    let mut text = in_full(state, id, item, &format!("{place} work of the parent"), contents)?;
+fn work(
+    state: &AgentState,
+    id: WorkId,
+    item: &WorkItem,
+    place: &'static str,
+    contents: &Contents,
+) -> Result<PromptText, Missing> {
+    let text = in_full(state, id, item, place, contents)?;
     let waits = state.waiting.active().filter(|(_, wait)| wait.work() == Some(id));
-    text.extend(waits.map(|(wait, open)| format!("waits: {wait} {}\n", line(&open.reason))));
+    let text = waits
+        .fold(text, |text, (wait, open)| text.line().own("waits: ").own(wait).own(":").quote_item("", &open.reason));
     let triggers = state.waiting.triggers.iter().filter(|(_, trigger)| trigger.work == Some(id));
-    text.extend(triggers.map(|(trigger, set)| format!("callback: {trigger} {}\n", line(&set.label))));
-    Ok(text)
+    Ok(triggers.fold(text, |text, (trigger, set)| text.line().own("callback: ").own(trigger).own(" ").name(&set.label)))
 }
 
 /// Notes are inherited when they are bound to the active work, or to none. An agent without active work gives those
@@ -117,7 +128,7 @@ fn tail(state: &AgentState) -> impl Iterator<Item = &RecentTurn> {
     bound.into_iter().skip(skipped)
 }
 
-fn turn_text(turn: &RecentTurn, contents: &Contents) -> Result<String, Missing> {
+fn turn_text(turn: &RecentTurn, contents: &Contents) -> Result<PromptText, Missing> {
     let Event::Queue(QueueEvent::Enqueued(message)) = &contents.event(turn.message_seq)?.event else {
         return Err(Missing::Event(turn.message_seq));
     };
@@ -127,34 +138,24 @@ fn turn_text(turn: &RecentTurn, contents: &Contents) -> Result<String, Missing> 
         None => String::new(),
     };
     let (message, answer) = (excerpt(&message, PART_BYTES_MAX / 3), excerpt(&answer, PART_BYTES_MAX / 3));
-    Ok(format!("{} was asked:\n{}\nand answered:\n{}", turn.run, quoted(message), quoted(answer)))
+    let text = PromptText::new().own(turn.run).own(" was asked:").quote(message);
+    Ok(text.own("and answered:").quote(answer))
 }
 
 /// All parts of one kind, each within its bound, and together within theirs.
-fn push_all(text: &mut String, parts: impl Iterator<Item = Result<String, Missing>>) -> Result<(), Missing> {
-    let mut all = String::new();
-    for part in parts {
-        push(&mut all, &part?, PART_BYTES_MAX);
-    }
-    push(text, &all, KIND_BYTES_MAX);
-    Ok(())
+fn push_all(
+    text: PromptText,
+    mut parts: impl Iterator<Item = Result<PromptText, Missing>>,
+) -> Result<PromptText, Missing> {
+    let all = parts.try_fold(PromptText::new(), |all, part| Ok(push(all, &part?, PART_BYTES_MAX)))?;
+    Ok(push(text, &all, KIND_BYTES_MAX))
 }
 
 /// A part within its bound; a cut one says so.
-fn push(text: &mut String, part: &str, bytes_max: usize) {
-    let part = part.trim_end();
-    let shown = excerpt(part, bytes_max);
-    text.push_str(shown);
-    if shown.len() < part.len() {
-        // Writing into a string cannot fail, hence the ignored result.
-        let _ = write!(text, "\n(cut; it has {} bytes)", part.len());
-    }
-    if !shown.is_empty() {
-        text.push('\n');
-    }
-}
-
-/// The stored text of a view, as a prompt holds it.
-pub(super) fn stored(view: &Content, contents: &Contents) -> Result<String, Missing> {
-    contents.content(view).map(str::to_owned)
+fn push(text: PromptText, part: &PromptText, bytes_max: usize) -> PromptText {
+    let part = part.clone().trimmed();
+    let (bytes, shown) = (part.len(), part.cut(bytes_max));
+    let is_cut = shown.len() < bytes;
+    let text = text.line().own_text(&shown);
+    if is_cut { text.line().own("(cut; it has ").own(bytes).own(" bytes)").own("\n") } else { text.line() }
 }

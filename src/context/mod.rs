@@ -24,6 +24,7 @@ use crate::words::content::{Blob, Content};
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, MessageId};
 use crate::words::limit::{INTERJECTIONS_PER_ROUND_MAX, PROMPT_BYTES_MAX};
+use crate::words::prompt_text::PromptText;
 use request::{ToolResultPart, ToolSchema};
 use std::collections::BTreeMap;
 
@@ -223,25 +224,25 @@ impl Making<'_> {
     /// What a turn begins with. Stable parts first: what seldom changes keeps its place for a provider's cache, and
     /// what changes with every turn comes last.
     fn opening(&mut self, state: &AgentState, turn: &Turn) -> Result<(), PromptError> {
-        self.add(SectionKind::Contract, text::contract(&state.agent_id).into_bytes());
+        self.write(SectionKind::Contract, text::contract(state));
         for guidance in state.workspaces.guidance.values() {
-            let said = text::guidance(guidance.scope, self.contents.content(&guidance.content)?);
-            self.add(SectionKind::Guidance, said.into_bytes());
+            let said = self.contents.content(&guidance.content)?;
+            self.write(SectionKind::Guidance, text::guidance(guidance.scope, &state.workspaces.active, said));
         }
         if let Some(inherited) = &state.agent.inherited {
-            let view = fork::stored(&inherited.view, self.contents)?;
-            self.add(SectionKind::Inherited, view.into_bytes());
+            let view = PromptText::kept(self.contents.content(&inherited.view)?);
+            self.write(SectionKind::Inherited, view);
         }
         for episode in episodes(state) {
-            let digest = self.contents.content(&episode.digest)?.to_owned();
-            self.add(SectionKind::Episode, digest.into_bytes());
+            let digest = PromptText::kept(self.contents.content(&episode.digest)?);
+            self.write(SectionKind::Episode, digest);
         }
         if let Some(notes) = standing::memory(state, self.contents, None)? {
-            self.add(SectionKind::Memory, notes.into_bytes());
+            self.write(SectionKind::Memory, notes);
         }
         self.recent(state)?;
         if let Some(work) = standing::work(state, self.contents)? {
-            self.add(SectionKind::Work, work.into_bytes());
+            self.write(SectionKind::Work, work);
         }
         let wakes: Vec<EventSeq> = turn.queued.wakes.iter().map(|wake| wake.seq).collect();
         self.message(SectionKind::Message, turn.queued.seq, &wakes)
@@ -263,7 +264,7 @@ impl Making<'_> {
     fn keep(&mut self, turn: &Turn) -> Result<usize, PromptError> {
         let Some(range) = recap::dropped(turn) else { return Ok(turn.sections.len()) };
         let text = recap::text(turn, range.clone(), self.contents)?;
-        self.add(SectionKind::Recap, text.into_bytes());
+        self.write(SectionKind::Recap, text);
         let said = turn.sections[range.clone()].iter().filter(|section| section.kind == SectionKind::Interjection);
         self.added.extend(said.chain(&turn.sections[range.end..]).cloned());
         Ok(range.start)
@@ -279,9 +280,9 @@ impl Making<'_> {
             let Event::Waiting(WaitingEvent::WakeRequested(wake)) = &self.contents.event(*seq)?.event else {
                 return Err(Missing::Event(*seq).into());
             };
-            rendered.push_str(&text::wake(wake, self.contents.text(*seq)?));
+            rendered = rendered.line().own_text(&text::wake(wake, self.contents.text(*seq)?));
         }
-        self.add(kind, rendered.into_bytes());
+        self.write(kind, rendered);
         Ok(())
     }
 
@@ -306,6 +307,12 @@ impl Making<'_> {
         Ok(serde_json::to_vec(&part).expect("plain fields are JSON"))
     }
 
+    /// A section in the runtime's own voice.
+    fn write(&mut self, kind: SectionKind, text: PromptText) {
+        self.add(kind, text.trimmed().into_string().into_bytes());
+    }
+
+    /// A section in somebody's voice: of the model, or of a tool.
     fn add(&mut self, kind: SectionKind, bytes: Vec<u8>) {
         let blob = Blob::new(bytes);
         self.added.push(Section { kind, hash: blob.hash, bytes: blob.bytes.len() as u64 });

@@ -7,11 +7,11 @@ use super::request::{Part, ToolResultPart};
 use super::{Contents, Missing};
 use crate::events::turn::{Section, SectionKind};
 use crate::fold::turn::{Fresh, Turn};
-use crate::words::content::{excerpt, tail};
+use crate::words::content::excerpt;
 use crate::words::hash::Hash;
 use crate::words::limit::{BYTES_PER_TOKEN, DIGEST_LINE_BYTES_MAX, RECAP_BYTES_MAX};
+use crate::words::prompt_text::{Label, PromptText};
 use serde::Deserialize;
-use std::fmt::Write as _;
 
 /// Rounds that always stay as they are.
 const ROUNDS_KEPT: usize = 2;
@@ -60,27 +60,31 @@ fn is_told(section: &Section) -> bool {
 }
 
 /// The recap of the sections at `range`.
-pub(super) fn text(turn: &Turn, range: std::ops::Range<usize>, contents: &Contents) -> Result<String, Missing> {
-    let mut told = String::new();
+pub(super) fn text(turn: &Turn, range: std::ops::Range<usize>, contents: &Contents) -> Result<PromptText, Missing> {
+    let mut told = PromptText::new();
     for section in turn.sections[range].iter().filter(|section| is_told(section)) {
         let bytes = contents.blobs.get(&section.hash).ok_or(Missing::Blob(section.hash))?;
-        match Part::read(section.kind, bytes).map_err(|_| Missing::Blob(section.hash))? {
-            Part::User(earlier) => told.push_str(earlier.trim_start_matches(|sign| sign != '\n')),
+        told = match Part::read(section.kind, bytes).map_err(|_| Missing::Blob(section.hash))? {
+            Part::User(earlier) => told.line().own_text(&below_label(&earlier)),
             Part::Assistant(said) => {
-                // Writing into a string cannot fail, hence the ignored results in this file.
-                let _ = write!(told, "\nyou said: {}", first_line(&said.text));
-                for call in &said.calls {
-                    let _ = write!(told, "\ncall {} {}", call.tool, first_line(&call.arguments));
-                }
+                let text = told.line().own("you said:").quote_item("", first_line(&said.text));
+                said.calls.iter().fold(text, |text, call| {
+                    text.own("call ").name(&call.tool).own(":").quote_item("", first_line(&call.arguments))
+                })
             }
-            Part::ToolResult(result) => drop(write!(told, "\n- {}: {}", result.tool, summary(&result))),
-            Part::System(_) => {}
-        }
+            Part::ToolResult(result) => {
+                told.line().own("result of ").name(&result.tool).own(":").quote_item("", first_line(&summary(&result)))
+            }
+            Part::System(_) => told,
+        };
     }
-    Ok(format!(
-        "[recap of earlier rounds of this turn, made by the runtime]\n{}",
-        tail(told.trim_start(), RECAP_BYTES_MAX)
-    ))
+    let label = PromptText::new().own("recap of earlier rounds of this turn, made by the runtime");
+    Ok(PromptText::new().label(Label::Recap, &label).line().own_text(&told.last_lines(RECAP_BYTES_MAX)))
+}
+
+/// An earlier recap, without its label.
+fn below_label(recap: &str) -> PromptText {
+    PromptText::kept(recap.split_once('\n').map_or("", |(_, told)| told))
 }
 
 #[derive(Deserialize)]
@@ -91,9 +95,9 @@ struct Envelope {
 
 fn summary(result: &ToolResultPart) -> String {
     let envelope = serde_json::from_str::<Envelope>(&result.text);
-    first_line(&envelope.map(|envelope| envelope.summary_text).unwrap_or_default())
+    envelope.map(|envelope| envelope.summary_text).unwrap_or_default()
 }
 
-fn first_line(text: &str) -> String {
-    super::standing::line(excerpt(text.lines().next().unwrap_or_default(), DIGEST_LINE_BYTES_MAX))
+fn first_line(text: &str) -> &str {
+    excerpt(text.lines().next().unwrap_or_default(), DIGEST_LINE_BYTES_MAX)
 }

@@ -4,21 +4,21 @@
 
 use super::{Contents, Missing};
 use crate::events::waiting::WakeOn;
-use crate::events::work::{PlanStatus, TodoStatus};
+use crate::events::work::TodoStatus;
 use crate::fold::AgentState;
 use crate::fold::memory::Entry;
 use crate::fold::posture::work_standing;
 use crate::fold::task::{Job, Task};
 use crate::fold::waiting::Wait;
 use crate::fold::work::WorkItem;
-use crate::words::content::{Content, excerpt, quoted};
+use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
 use crate::words::id::{TaskId, WaitId, WorkId};
 use crate::words::limit::EXCERPT_BYTES_MAX;
-use std::fmt::Write as _;
+use crate::words::prompt_text::{Label, PromptText};
 
-/// Lines that tell of one kind of thing; a longer list says how many more there are.
-const LINES_MAX: usize = 32;
+/// Entries that tell of one kind of thing; a longer list says how many more there are.
+const ENTRIES_MAX: usize = 64;
 
 /// The stored texts that a work item in full is made of.
 pub(super) fn work_hashes(item: &WorkItem) -> impl Iterator<Item = Hash> {
@@ -26,19 +26,27 @@ pub(super) fn work_hashes(item: &WorkItem) -> impl Iterator<Item = Hash> {
 }
 
 /// Where the agent stands; none when nothing is open.
-pub(super) fn work(state: &AgentState, contents: &Contents) -> Result<Option<String>, Missing> {
-    let mut text = match state.works.focused() {
+pub(super) fn work(state: &AgentState, contents: &Contents) -> Result<Option<PromptText>, Missing> {
+    let text = match state.works.focused() {
         Some((id, item)) => in_full(state, id, item, "in focus", contents)?,
-        None => String::new(),
+        None => PromptText::new(),
     };
     let others = state.works.open.iter().filter(|(id, _)| state.works.focus != Some(**id));
-    list(&mut text, "other work:", others.map(|(id, item)| compact(state, *id, item)));
-    list(&mut text, "waits:", state.waiting.active().map(|(id, wait)| waiting(id, wait)));
+    let lists = list(PromptText::new(), "other work:", others.map(|(id, item)| compact(state, *id, item)));
+    let lists = list(lists, "waits:", state.waiting.active().map(|(id, wait)| waiting(id, wait)));
     let timers = state.waiting.timers.iter();
-    list(&mut text, "timers:", timers.map(|(id, timer)| format!("{id} due {}", timer.due)));
+    let lists =
+        list(lists, "timers:", timers.map(|(id, timer)| PromptText::new().own(*id).own(" due ").own(timer.due)));
     let tasks = state.tasks.open.iter().filter(|(_, task)| !task.in_foreground());
-    list(&mut text, "tasks:", tasks.map(|(id, task)| supervised(*id, task)));
-    Ok(if text.is_empty() { None } else { Some(text.trim_end().to_owned()) })
+    let lists = list(lists, "tasks:", tasks.map(|(id, task)| supervised(*id, task)));
+    Ok(match (text.is_empty(), lists.is_empty()) {
+        (true, true) => None,
+        (true, false) => {
+            let label = PromptText::new().own("no work in focus");
+            Some(PromptText::new().label(Label::OtherWork, &label).line().own_text(&lists).trimmed())
+        }
+        (false, _) => Some(text.line().own_text(&lists).trimmed()),
+    })
 }
 
 /// A work item in full, plan and todos included.
@@ -46,67 +54,79 @@ pub(super) fn in_full(
     state: &AgentState,
     id: WorkId,
     item: &WorkItem,
-    place: &str,
+    place: &'static str,
     contents: &Contents,
-) -> Result<String, Missing> {
+) -> Result<PromptText, Missing> {
     let standing = work_standing(state, id, item).scheduling.name();
-    let mut text =
-        format!("[{id} {place}, {standing}, revision {}]\nobjective: {}\n", item.revision, line(&item.objective));
-    // Writing into a string cannot fail, hence the ignored results in this file.
-    let _ = writeln!(text, "plan status: {}", plan_status(item.plan_status));
+    let label = PromptText::new().own(id).own(" ").own(place).own(", ").own(standing).own(", revision ");
+    let label = label.own(item.revision).own(", ").own(item.derived.trust);
+    let mut text = PromptText::new().label(Label::Work, &label).line().own("objective:").quote(&item.objective);
+    text = text.own("plan status: ").own(item.plan_status).own("\n");
     if item.is_constraint {
-        text.push_str("constraint: other work must respect this\n");
+        text = text.own("constraint: other work must respect this\n");
     }
     if let Some(target) = &item.delivery_target {
-        let _ = writeln!(text, "delivery target: {}", line(target));
+        text = text.own("delivery target:").quote(target);
     }
     if let Some(blocker) = &item.blocker {
-        let _ = writeln!(text, "blocker: {}", line(&blocker.text));
+        text = text.own("blocker:").quote(&blocker.text);
     }
-    for (heading, content) in [("acceptance:", &item.acceptance), ("plan:", &item.plan)] {
-        if let Some(content) = content {
-            let _ = writeln!(text, "{heading}\n{}", quoted(contents.content(content)?));
-        }
+    if let Some(acceptance) = &item.acceptance {
+        text = text.own("acceptance:").quote(contents.content(acceptance)?);
     }
-    list(&mut text, "todo:", item.todos.iter().map(|todo| format!("- [{}] {}", mark(todo.status), line(&todo.text))));
-    Ok(text)
+    if let Some(plan) = &item.plan {
+        text = text.own("plan, ").own(item.plan_derived.trust).own(":").quote(contents.content(plan)?);
+    }
+    if !item.todos.is_empty() {
+        text = text.line().own("todo:");
+    }
+    Ok(item.todos.iter().fold(text, |text, todo| text.quote_item(mark(todo.status), &todo.text)).line())
 }
 
-fn compact(state: &AgentState, id: WorkId, item: &WorkItem) -> String {
+fn compact(state: &AgentState, id: WorkId, item: &WorkItem) -> PromptText {
     let standing = work_standing(state, id, item).scheduling.name();
-    format!("{id} {standing}: {}", excerpt(&line(&item.objective), EXCERPT_BYTES_MAX))
+    let text = PromptText::new().own(id).own(" ").own(standing).own(", ").own(item.derived.trust).own(":");
+    text.quote_item("", excerpt(&item.objective, EXCERPT_BYTES_MAX))
 }
 
-fn waiting(id: WaitId, wait: &Wait) -> String {
-    let wake = match &wait.wake {
-        WakeOn::OperatorInput => "the operator".to_owned(),
-        WakeOn::TaskResult(task) => task.to_string(),
-        WakeOn::External { resource } => {
-            format!("outside {}", line(resource.as_deref().unwrap_or(""))).trim().to_owned()
-        }
-        WakeOn::Timer { .. } => "a time".to_owned(),
+fn waiting(id: WaitId, wait: &Wait) -> PromptText {
+    let text = PromptText::new().own(id);
+    let text = wait.work().into_iter().fold(text, |text, work| text.own(" of ").own(work)).own(" for ");
+    let text = match &wait.wake {
+        WakeOn::OperatorInput => text.own("the operator"),
+        WakeOn::TaskResult(task) => text.own(*task),
+        WakeOn::External { resource: None } => text.own("outside"),
+        WakeOn::External { resource: Some(resource) } => text.own("outside ").name(resource),
+        WakeOn::Timer { .. } => text.own("a time"),
     };
-    let owner = wait.work().map(|work| format!(" of {work}")).unwrap_or_default();
-    let due = wait.due.map(|due| format!(", until {due}")).unwrap_or_default();
-    format!("{id}{owner} for {wake}{due}: {}", excerpt(&line(&wait.reason), EXCERPT_BYTES_MAX))
+    let text = wait.due.into_iter().fold(text, |text, due| text.own(", until ").own(due));
+    text.own(":").quote_item("", excerpt(&wait.reason, EXCERPT_BYTES_MAX))
 }
 
-fn supervised(id: TaskId, task: &Task) -> String {
-    let what = match &task.job {
-        Job::Command(_) => "command".to_owned(),
-        Job::Child(child) => format!("child {}", child.agent),
+fn supervised(id: TaskId, task: &Task) -> PromptText {
+    let text = PromptText::new().own(id).own(" ").own(task.status());
+    let text = match &task.job {
+        Job::Command(_) => text.own(" command:"),
+        Job::Child(child) => text.own(" child ").own(&child.agent).own(":"),
     };
-    format!("{id} {} {what}: {}", task.status(), excerpt(&line(&task.summary), EXCERPT_BYTES_MAX))
+    text.quote_item("", excerpt(&task.summary, EXCERPT_BYTES_MAX))
 }
 
 /// The notes that an agent keeps. `only`: those bound to this work, or to none.
-pub(super) fn memory(state: &AgentState, contents: &Contents, only: Option<WorkId>) -> Result<Option<String>, Missing> {
-    let mut text = String::new();
+pub(super) fn memory(
+    state: &AgentState,
+    contents: &Contents,
+    only: Option<WorkId>,
+) -> Result<Option<PromptText>, Missing> {
+    let mut text = PromptText::new();
     for (name, entry) in entries(state, only) {
-        let bound = entry.work.map(|work| format!(" for {work}")).unwrap_or_default();
-        let _ = write!(text, "\n{}{bound}:\n{}", line(name), quoted(contents.content(&entry.text)?));
+        let note = text.line().name(name);
+        let note = entry.work.into_iter().fold(note, |note, work| note.own(" for ").own(work)).own(":");
+        text = note.quote(contents.content(&entry.text)?);
     }
-    Ok(if text.is_empty() { None } else { Some(format!("[working memory: notes that you keep]{text}")) })
+    let label = PromptText::new().own("working memory: notes that you keep");
+    let labelled = |notes: PromptText| PromptText::new().label(Label::Memory, &label).line().own_text(&notes).trimmed();
+    Ok(Some(text).filter(|text| !text.is_empty()).map(labelled))
 }
 
 pub(super) fn entries(state: &AgentState, only: Option<WorkId>) -> impl Iterator<Item = (&String, &Entry)> {
@@ -114,37 +134,23 @@ pub(super) fn entries(state: &AgentState, only: Option<WorkId>) -> impl Iterator
     entries.filter(move |(_, entry)| only.is_none() || entry.work.is_none() || entry.work == only)
 }
 
-fn list(text: &mut String, heading: &str, lines: impl Iterator<Item = String>) {
-    let mut lines = lines.peekable();
-    if lines.peek().is_none() {
-        return;
+fn list(text: PromptText, heading: &'static str, entries: impl Iterator<Item = PromptText>) -> PromptText {
+    let mut entries = entries.peekable();
+    if entries.peek().is_none() {
+        return text;
     }
-    let _ = writeln!(text, "{heading}");
-    for (count, line) in (&mut lines).take(LINES_MAX * 2).enumerate() {
-        if count < LINES_MAX * 2 {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    let more = lines.count();
-    if more > 0 {
-        let _ = writeln!(text, "and {more} more");
+    let text = text.line().own(heading).own("\n");
+    let text = entries.by_ref().take(ENTRIES_MAX).fold(text, |text, entry| text.own_text(&entry).line());
+    match entries.count() {
+        0 => text,
+        more => text.own("and ").own(more).own(" more\n"),
     }
 }
 
-fn mark(status: TodoStatus) -> char {
+fn mark(status: TodoStatus) -> &'static str {
     match status {
-        TodoStatus::Pending => ' ',
-        TodoStatus::InProgress => '~',
-        TodoStatus::Completed => 'x',
+        TodoStatus::Pending => "[ ] ",
+        TodoStatus::InProgress => "[~] ",
+        TodoStatus::Completed => "[x] ",
     }
-}
-
-fn plan_status(status: PlanStatus) -> &'static str {
-    status.name()
-}
-
-/// Text in one line: nothing in it can pass for a line of the runtime's.
-pub(super) fn line(text: &str) -> String {
-    let ends = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    text.chars().map(|c| if ends(c) { ' ' } else { c }).collect()
 }

@@ -7,7 +7,7 @@ use crate::events::agent::{
     AgentArchiveRequested, AgentArchived, AgentCreated, AgentModelCleared, AgentModelSet, AgentPaused, AgentStarted,
     AgentStopped, Answer, DelegationReported, ErrandOutcome, OutboxDelivered, Ownership, Preset, Role, Visibility,
 };
-use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Surface};
+use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin};
 use crate::events::task::{ChildLifecycle, TaskStatus, TaskStopRequested};
 use crate::events::turn::{AbortMode, TurnOutcome};
 use crate::events::waiting::TriggerRevoked;
@@ -17,6 +17,7 @@ use crate::fold::posture::{NO_PROGRESS, PostureKind, posture};
 use crate::words::content::Content;
 use crate::words::id::{AgentId, EventSeq, MessageId, RunId, TriggerId};
 use crate::words::limit::NAME_BYTES_MAX;
+use crate::words::prompt_text::PromptText;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -222,10 +223,10 @@ fn resumption(state: &AgentState) -> Option<Event> {
     if !state.agent.is_supervised() || state.outbox.report.is_some() || is_on {
         return None;
     }
-    let text = format!("You were stopped during {} and started again. Go on with what you were told.", cut.run);
+    let text = PromptText::new().own("You were stopped during ").own(cut.run);
+    let text = text.own(" and started again. Go on with what you were told.");
     let (kind, origin) = (MessageKind::InternalFollowup, Origin::System { subsystem: "start".into() });
-    let body = Content::from(text.as_str());
-    Some(queue::owed(state, kind, None, origin, Surface::RuntimeSystem, body, Vec::new()).1)
+    Some(queue::OwnMessage::new(kind, origin, text, cut.derived.clone()).enqueued(state).1)
 }
 
 /// Stopping aborts the run and interrupts every command; the queue and all records stay, and children are paused with

@@ -122,6 +122,7 @@ pub(super) fn take_in(state: &AgentState, new: &NewIngress) -> Result<Decision, 
         causation_id: new.causation_id.clone(),
         provided_trust: None,
         reply_route: Some(ReplyRoute { binding: id, route_id, correlation_id: new.correlation_id.clone() }),
+        derived_from: None,
     };
     enqueue(state, &message, None)
 }

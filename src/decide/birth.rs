@@ -4,7 +4,7 @@ use super::{Decision, Rejection, queue, workspace};
 use crate::events::Event;
 use crate::events::agent::{AgentCreated, AgentSpawned, ContextInherited, Ownership, Preset, Role, Visibility};
 use crate::events::call::{CallResult, SpawnRequest};
-use crate::events::queue::{Origin, Surface};
+use crate::events::queue::{DerivedFrom, Origin};
 use crate::events::task::{TaskChildSpawned, WorkspaceMode};
 use crate::events::workspace::{Projection, WorkspaceAttached, Worktree, WorktreeCreated};
 use crate::fold::AgentState;
@@ -37,7 +37,7 @@ pub(super) fn spawn(state: &AgentState, turn: &Turn, child: &NewChild) -> Result
     let task = is_private.then(|| state.tasks.last.next());
     let mut own = vec![AgentSpawned { child: id.clone(), preset: child.request.preset, task }.into()];
     own.extend(task.iter().flat_map(|task| handle(turn, child, &id, *task)));
-    let births = vec![(id.clone(), birth(state, child, &id, task))];
+    let births = vec![(id.clone(), birth(state, turn, child, &id, task))];
     Ok((Decision { own, births, answer: None }, CallResult::Spawned { agent: id, task }))
 }
 
@@ -61,7 +61,8 @@ pub fn child_id(state: &AgentState) -> Option<AgentId> {
 fn handle(turn: &Turn, child: &NewChild, id: &AgentId, task: TaskId) -> Vec<Event> {
     let summary = child.request.initial_message.as_ref().map(label).unwrap_or_default();
     let (mode, work) = (child.request.mode, turn.work);
-    let spawned = TaskChildSpawned { task, child: id.clone(), summary, mode, work }.into();
+    let derived_from = Some(turn.derived.clone());
+    let spawned = TaskChildSpawned { task, child: id.clone(), summary, mode, work, derived_from }.into();
     let worktree = child.worktree.clone().map(|worktree| WorktreeCreated { task, worktree }.into());
     [spawned].into_iter().chain(worktree).collect()
 }
@@ -72,7 +73,7 @@ pub fn label(message: &Content) -> String {
     text.chars().take(TASK_LABEL_CHARS_MAX).collect()
 }
 
-fn birth(state: &AgentState, child: &NewChild, id: &AgentId, task: Option<TaskId>) -> Vec<Event> {
+fn birth(state: &AgentState, turn: &Turn, child: &NewChild, id: &AgentId, task: Option<TaskId>) -> Vec<Event> {
     let is_private = task.is_some();
     let created = AgentCreated {
         agent_id: id.clone(),
@@ -90,7 +91,8 @@ fn birth(state: &AgentState, child: &NewChild, id: &AgentId, task: Option<TaskId
     let inherited =
         |view: &Content| ContextInherited { from: state.agent_id.clone(), head: state.head, view: view.clone() }.into();
     events.extend(child.view.as_ref().map(inherited));
-    events.extend(child.request.initial_message.as_ref().map(|message| opening(message, task)));
+    let derived = turn.derived.clone().of(&state.agent_id);
+    events.extend(child.request.initial_message.as_ref().map(|message| opening(message, task, derived)));
     events
 }
 
@@ -118,10 +120,7 @@ fn places(state: &AgentState, child: &NewChild, is_private: bool) -> Vec<Event> 
 }
 
 /// What the agent is told first: a delegation by its supervisor's handle, or by whoever made it.
-fn opening(message: &Content, task: Option<TaskId>) -> Event {
-    let (origin, surface) = match task {
-        Some(task) => (Origin::Task { task }, Surface::TaskRejoin),
-        None => (Origin::System { subsystem: "spawn".into() }, Surface::RuntimeSystem),
-    };
-    queue::opening(origin, surface, message.clone())
+fn opening(message: &Content, task: Option<TaskId>, derived_from: DerivedFrom) -> Event {
+    let origin = task.map_or_else(|| Origin::System { subsystem: "spawn".into() }, |task| Origin::Task { task });
+    queue::opening(origin, message.clone(), derived_from)
 }

@@ -75,7 +75,7 @@ fn here(state: &AgentState, turn: &Turn, calls: &Calls, call: &Call) -> Option<C
         Action::Refused(error) => Ok((Vec::new(), CallResult::Refused(error.clone()))),
         Action::Sleep { .. } => Ok((Vec::new(), CallResult::Slept)),
         Action::TaskOutput { task, offset: None, .. } => return task::output_of_ended(state, turn, *task),
-        Action::TaskInput { task, text } => task::input(state, *task, text),
+        Action::TaskInput { task, text } => task::input(state, *task, text, Some(&turn.derived)),
         Action::TaskStop { task } => task::stop_called(state, *task),
         Action::WaitFor { wake, reason, work, recheck_after_ms, no_fallback_reason } => {
             let new = waiting::NewWait {
@@ -88,7 +88,7 @@ fn here(state: &AgentState, turn: &Turn, calls: &Calls, call: &Call) -> Option<C
             waiting::wait_for(state, turn, &new)
         }
         Action::CreateTimer { duration_ms, interval_ms, summary } => {
-            timer::set(state, *duration_ms, *interval_ms, summary.as_deref(), turn.work)
+            timer::set(state, *duration_ms, *interval_ms, summary.as_deref(), Some(turn))
                 .map(|(events, timer)| (events, CallResult::TimerSet { timer }))
         }
         Action::CancelTimer { timer } => {
@@ -96,13 +96,13 @@ fn here(state: &AgentState, turn: &Turn, calls: &Calls, call: &Call) -> Option<C
         }
         Action::CancelTrigger { trigger } => trigger::revoke(state, *trigger, "agent")
             .map(|events| (events, CallResult::TriggerRevoked { trigger: *trigger })),
-        Action::CreateWork { change, focus } => work::create_called(state, change, *focus),
-        Action::UpdateWork { work, change } => work::update_called(state, *work, change),
+        Action::CreateWork { change, focus } => work::create_called(state, turn, change, *focus),
+        Action::UpdateWork { work, change } => work::update_called(state, turn, *work, change),
         Action::PickWork { work } => work::pick_called(state, *work),
         Action::CompleteWork { work, report } => work::complete_called(state, calls, *work, report.as_ref()),
         Action::UpdateMemory { entry, text, work } => memory::update(state, entry, text.as_ref(), *work)
             .map(|events| (events, CallResult::MemoryWritten { entry: entry.clone() })),
-        Action::Enqueue { text } => queue::enqueue_to_self(state, text, turn.work)
+        Action::Enqueue { text } => queue::enqueue_to_self(state, turn, text)
             .map(|(event, message)| (vec![event], CallResult::Enqueued { message })),
         Action::Notify { text } => operator::notify(state, text, turn.work)
             .map(|(event, notice)| (vec![event], CallResult::Notified { notice })),
@@ -128,7 +128,7 @@ fn execute(state: &AgentState, turn: &Turn, calls: &Calls, request: &ExecRequest
         return vec![result(turn, calls, CallResult::AlreadyRunning { task })];
     }
     let caller = Caller { run: turn.run, round: calls.round, call: calls.done };
-    match task::requested(state, request, Some(caller), turn.work) {
+    match task::requested(state, request, Some((turn, caller))) {
         Ok((event, _)) => vec![event],
         Err(rejection) => vec![result(turn, calls, CallResult::Refused(refusal(&rejection)))],
     }

@@ -7,9 +7,9 @@ use crate::events::memory::{EpisodeBoundary, EpisodeFinalized};
 use crate::events::queue::MessageKind;
 use crate::fold::AgentState;
 use crate::fold::turn::RecentTurn;
-use crate::words::content::{Content, excerpt};
 use crate::words::id::EpisodeId;
 use crate::words::limit::{EPISODE_TURNS_MAX, INLINE_BYTES_MAX};
+use crate::words::prompt_text::{Label, PromptText};
 
 /// The episode that has come to its end between turns, if one has.
 pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
@@ -18,7 +18,7 @@ pub(super) fn follow_up(state: &AgentState) -> Vec<Event> {
     let (turns, episode) = (&open[..count], state.memory.last.next());
     let (first, last) = (turns[0].run, turns[count - 1].run);
     let work = turns[count - 1].work;
-    let digest = Content::from(digest(episode, turns).as_str());
+    let digest = digest(episode, turns).into_content();
     vec![EpisodeFinalized { episode, first, last, digest, work, boundary }.into()]
 }
 
@@ -37,15 +37,18 @@ fn boundary(state: &AgentState, open: &[&RecentTurn]) -> Option<(EpisodeBoundary
     (open.len() >= EPISODE_TURNS_MAX).then_some((EpisodeBoundary::TurnsReached, open.len()))
 }
 
-/// A line a turn, within the bound of a text that stays in its event.
-fn digest(episode: EpisodeId, turns: &[&RecentTurn]) -> String {
-    let work = turns.last().and_then(|turn| turn.work).map(|work| format!(", on {work}")).unwrap_or_default();
-    let mut text = format!("[{episode}: {} earlier turns{work}, summed up by the runtime]", turns.len());
-    let room_bytes = INLINE_BYTES_MAX.saturating_sub(text.len()) / turns.len().max(1);
-    for turn in turns {
-        let line =
-            format!("\n{} ({}, {} calls) {}: {}", turn.run, turn.kind, turn.calls_done, turn.outcome, turn.answer_line);
-        text.push_str(excerpt(&line, room_bytes));
-    }
-    text
+/// A turn's end and the beginning of its answer, each within its bound of a text that stays in its event.
+fn digest(episode: EpisodeId, turns: &[&RecentTurn]) -> PromptText {
+    let label = PromptText::new().own(episode).own(": ").own(turns.len()).own(" earlier turns");
+    let label = match turns.last().and_then(|turn| turn.work) {
+        Some(work) => label.own(", on ").own(work),
+        None => label,
+    };
+    let text = PromptText::new().label(Label::Episode, &label.own(", summed up by the runtime"));
+    let room_bytes = INLINE_BYTES_MAX.saturating_sub(text.len() + turns.len()) / turns.len().max(1);
+    turns.iter().fold(text, |text, turn| {
+        let end = PromptText::new().own(turn.run).own(" (").own(turn.kind).own(", ").own(turn.calls_done);
+        let end = end.own(" calls) ").own(turn.outcome).own(":").quote_item("", &turn.answer_line);
+        text.line().own_text(&end.trimmed().cut(room_bytes))
+    })
 }

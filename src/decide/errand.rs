@@ -5,6 +5,7 @@
 
 use super::{Decision, Rejection, agent, queue, task};
 use crate::events::agent::{ErrandKind, ErrandTaken};
+use crate::events::queue::DerivedFrom;
 use crate::events::task::{ChildLifecycle, TaskStatus};
 use crate::events::turn::UsageTotal;
 use crate::fold::AgentState;
@@ -24,11 +25,18 @@ pub struct Errand {
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
     /// What a child wants known.
-    Notice { task: TaskId, text: Content },
+    Notice { task: TaskId, text: Content, derived_from: Option<DerivedFrom> },
     /// A child's result.
-    Report { task: TaskId, status: TaskStatus, report: Content, usage: UsageTotal },
+    Report {
+        task: TaskId,
+        status: TaskStatus,
+        report: Content,
+        usage: UsageTotal,
+        /// What it rests on in the child.
+        derived_from: Option<DerivedFrom>,
+    },
     /// Words of the supervisor, by the task that the child is to it.
-    Input { task: TaskId, text: Content },
+    Input { task: TaskId, text: Content, derived_from: DerivedFrom },
     /// What the supervisor wants the child to be.
     Direction(ChildLifecycle),
 }
@@ -68,11 +76,15 @@ pub(super) fn take(state: &AgentState, errand: &Errand) -> Result<Decision, Reje
         return Ok(Decision::default());
     }
     let led_to = match what {
-        Matter::Notice { task, text } => task::take_notice(state, *task, from, text)?,
-        Matter::Report { task, status, report, usage } => {
-            task::take_report(state, *task, from, *status, report, *usage)?
+        Matter::Notice { task, text, derived_from } => {
+            task::take_notice(state, *task, from, text, derived_from.as_ref())?
         }
-        Matter::Input { task, text } => queue::take_input(state, *task, from, text)?,
+        Matter::Report { task, status, report, usage, derived_from } => {
+            task::take_report(state, *task, from, *status, report, *usage, derived_from.as_ref())?
+        }
+        Matter::Input { task, text, derived_from } => {
+            queue::take_input(state, *task, from, text, derived_from.clone())?
+        }
         Matter::Direction(lifecycle) => agent::take_direction(state, from, *lifecycle)?,
     };
     // It stands first: a report ends the child's handle, and with it the memory of what came from there.

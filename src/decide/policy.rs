@@ -1,15 +1,34 @@
 //! What may come from where: the matrix of origin, trust and kind, enforced for every producer (semantics 2).
 
 use super::queue::Room;
-use crate::events::queue::{Lane, MessageKind, Origin, Trust};
+use crate::events::queue::{DerivedFrom, Lane, MessageKind, Origin, Surface, Trust};
 
-/// How far a message of this origin is trusted.
-pub fn trust(origin: &Origin) -> Trust {
+/// How far a message of this origin is trusted: no further than what it derives from.
+pub fn trust(origin: &Origin, derived_from: Option<&DerivedFrom>) -> Trust {
+    let most = most_trust(origin);
+    derived_from.map_or(most, |from| most.least(from.trust))
+}
+
+/// The most that a message of this origin may be trusted.
+fn most_trust(origin: &Origin) -> Trust {
     match origin {
         Origin::Operator { .. } => Trust::TrustedOperator,
         Origin::System { .. } | Origin::Task { .. } | Origin::Timer { .. } => Trust::TrustedSystem,
         Origin::Webhook { .. } | Origin::Callback { .. } => Trust::TrustedIntegration,
         Origin::Channel { .. } => Trust::UntrustedExternal,
+    }
+}
+
+/// The surface of a message that the runtime itself makes.
+pub fn own_surface(origin: &Origin) -> Surface {
+    match origin {
+        Origin::Task { .. } => Surface::TaskRejoin,
+        Origin::Timer { .. } => Surface::TimerScheduler,
+        Origin::System { .. }
+        | Origin::Operator { .. }
+        | Origin::Webhook { .. }
+        | Origin::Callback { .. }
+        | Origin::Channel { .. } => Surface::RuntimeSystem,
     }
 }
 
@@ -72,7 +91,7 @@ mod tests {
                 let kinds = MessageKind::NAMES
                     .iter()
                     .filter(|name| allows(origin, MessageKind::from_name(name).expect("a name of the list")));
-                format!("{}: {}", trust(origin), kinds.copied().collect::<Vec<_>>().join(" "))
+                format!("{}: {}", trust(origin, None), kinds.copied().collect::<Vec<_>>().join(" "))
             })
             .collect();
         assert_eq!(

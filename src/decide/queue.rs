@@ -7,19 +7,21 @@ use crate::events::Event;
 use crate::events::agent::{Answer, Visibility};
 use crate::events::operator::ReplyRoute;
 use crate::events::queue::{
-    Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
-    Trust,
+    Admission, Author, BodyType, DerivedFrom, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled,
+    Origin, Subject, Surface, Trust,
 };
 use crate::events::waiting::WaitTrigger;
 use crate::fold::AgentState;
 use crate::fold::agent::Lifecycle;
 use crate::fold::queue::Queued;
+use crate::fold::turn::Turn;
 use crate::words::content::Content;
 use crate::words::id::{AgentId, MessageId, TaskId, WorkId};
 use crate::words::limit::{
     DROPS_PER_COMMAND_MAX, MESSAGE_BODY_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, QUEUE_BODY_BYTES_MAX,
     QUEUE_BODY_BYTES_RESERVED, QUEUE_MESSAGES_MAX, QUEUE_MESSAGES_RESERVED,
 };
+use crate::words::prompt_text::PromptText;
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +78,8 @@ pub struct NewMessage {
     pub provided_trust: Option<Trust>,
     /// Where its answer goes back to.
     pub reply_route: Option<ReplyRoute>,
+    /// What it rests on, when an agent sends it; it lowers its trust, and never raises it.
+    pub derived_from: Option<DerivedFrom>,
 }
 
 pub(super) fn decide(state: &AgentState, command: &QueueCommand) -> Result<Decision, Rejection> {
@@ -109,7 +113,7 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
         message,
         lane: new.lane.unwrap_or_else(|| policy::lane(new.kind)),
         kind: new.kind,
-        trust: policy::trust(&new.origin),
+        trust: policy::trust(&new.origin, new.derived_from.as_ref()),
         origin: new.origin.clone(),
         surface: new.surface,
         admission: new.admission,
@@ -121,6 +125,8 @@ pub(super) fn enqueue(state: &AgentState, new: &NewMessage, work: Option<WorkId>
         causation_id: new.causation_id.clone(),
         provided_trust: new.provided_trust,
         reply_route: new.reply_route.clone(),
+        derived_from: new.derived_from.clone(),
+        author: Author::Sender,
     };
     let mut events = vec![event.into()];
     events.extend(waiting::triggered(&ended, &WaitTrigger::Message(message)));
@@ -154,6 +160,7 @@ pub(super) fn take_input(
     task: TaskId,
     from: &AgentId,
     text: &Content,
+    derived_from: DerivedFrom,
 ) -> Result<Vec<Event>, Rejection> {
     supervised_by(state, from)?;
     let input = NewMessage {
@@ -169,6 +176,7 @@ pub(super) fn take_input(
         causation_id: None,
         provided_trust: None,
         reply_route: None,
+        derived_from: Some(derived_from.of(from)),
     };
     Ok(enqueue(state, &input, None)?.own)
 }
@@ -186,15 +194,15 @@ fn news(new: &NewMessage, work: Option<WorkId>) -> Option<News> {
 /// A message of the agent to itself, about the work it was on.
 pub(super) fn enqueue_to_self(
     state: &AgentState,
+    turn: &Turn,
     text: &Content,
-    work: Option<WorkId>,
 ) -> Result<(Event, MessageId), Rejection> {
     has_room(state, Room::Shared, text.bytes())?;
-    let about = work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
+    let about = turn.work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
     let origin = Origin::System { subsystem: "self".into() };
-    let (kind, surface) = (MessageKind::InternalFollowup, Surface::RuntimeSystem);
-    let (message, event) =
-        owed(state, kind, Some(Lane::Normal), origin, surface, text.clone(), about.into_iter().collect());
+    let (kind, lane) = (MessageKind::InternalFollowup, Lane::Normal);
+    let own = OwnMessage::passing_on(kind, origin, text.clone(), turn.derived.clone());
+    let (message, event) = own.in_lane(lane).about(about).enqueued(state);
     Ok((event, message))
 }
 
@@ -280,40 +288,70 @@ fn dropped(message: MessageId, reason: &str) -> Result<Event, Rejection> {
 }
 
 /// The first message of an agent that is born.
-pub(super) fn opening(origin: Origin, surface: Surface, body: Content) -> Event {
+pub(super) fn opening(origin: Origin, body: Content, derived: DerivedFrom) -> Event {
     let unborn = AgentState::unborn(AgentId::parse("unborn").expect("a valid id"));
-    owed(&unborn, MessageKind::InternalFollowup, None, origin, surface, body, Vec::new()).1
+    OwnMessage::passing_on(MessageKind::InternalFollowup, origin, body, derived).enqueued(&unborn).1
 }
 
-/// A message that the runtime itself owes: always taken, bounded by the record that owes it. `lane`: where it is not
-/// the usual one of its kind.
-pub(super) fn owed(
-    state: &AgentState,
+/// A message that the runtime itself owes: always taken, bounded by the record that owes it.
+pub(super) struct OwnMessage {
     kind: MessageKind,
+    /// Where it is not the usual one of its kind.
     lane: Option<Lane>,
     origin: Origin,
-    surface: Surface,
     body: Content,
+    author: Author,
     about: Vec<Subject>,
-) -> (MessageId, Event) {
-    debug_assert!(policy::allows(&origin, kind), "the matrix binds the runtime too");
-    let message = state.queue.last.next();
-    let event = MessageEnqueued {
-        message,
-        lane: lane.unwrap_or_else(|| policy::lane(kind)),
-        kind,
-        trust: policy::trust(&origin),
-        origin,
-        surface,
-        admission: Admission::RuntimeOwned,
-        body_type: BodyType::Text,
-        body,
-        about,
-        metadata: None,
-        correlation_id: None,
-        causation_id: None,
-        provided_trust: None,
-        reply_route: None,
-    };
-    (message, event.into())
+    derived: DerivedFrom,
+}
+
+impl OwnMessage {
+    /// A message in words of the runtime's own, in which others are quoted.
+    pub(super) fn new(kind: MessageKind, origin: Origin, text: PromptText, derived: DerivedFrom) -> Self {
+        Self::by(Author::Runtime, kind, origin, text.into_content(), derived)
+    }
+
+    /// A message that passes on what somebody else said, word for word.
+    pub(super) fn passing_on(kind: MessageKind, origin: Origin, text: Content, derived: DerivedFrom) -> Self {
+        Self::by(Author::Sender, kind, origin, text, derived)
+    }
+
+    fn by(author: Author, kind: MessageKind, origin: Origin, body: Content, derived: DerivedFrom) -> Self {
+        debug_assert!(policy::allows(&origin, kind), "the matrix binds the runtime too");
+        Self { kind, lane: None, origin, body, author, about: Vec::new(), derived }
+    }
+
+    pub(super) fn in_lane(self, lane: Lane) -> Self {
+        Self { lane: Some(lane), ..self }
+    }
+
+    pub(super) fn about(self, about: impl IntoIterator<Item = Subject>) -> Self {
+        Self { about: about.into_iter().collect(), ..self }
+    }
+
+    /// The event, and the id that the message has.
+    pub(super) fn enqueued(self, state: &AgentState) -> (MessageId, Event) {
+        let Self { kind, lane, origin, body, author, about, derived } = self;
+        let message = state.queue.last.next();
+        let event = MessageEnqueued {
+            message,
+            lane: lane.unwrap_or_else(|| policy::lane(kind)),
+            kind,
+            trust: policy::trust(&origin, Some(&derived)),
+            surface: policy::own_surface(&origin),
+            origin,
+            admission: Admission::RuntimeOwned,
+            body_type: BodyType::Text,
+            body,
+            about,
+            metadata: None,
+            correlation_id: None,
+            causation_id: None,
+            provided_trust: None,
+            reply_route: None,
+            derived_from: Some(derived),
+            author,
+        };
+        (message, event.into())
+    }
 }

@@ -1,13 +1,13 @@
 //! The task plane: starting, promoting and ending managed executions.
 
 use super::call::Called;
-use super::queue::{admits, owed};
+use super::queue::{OwnMessage, admits};
 use super::waiting::{self, News};
 use super::{Decision, Rejection, call};
 use crate::events::Event;
 use crate::events::agent::{Answer, ErrandOutcome};
 use crate::events::call::{Action, CallResult, ExecRequest, Shown};
-use crate::events::queue::{MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
+use crate::events::queue::{DerivedFrom, MessageKind, MessageOutcome, MessageSettled, Origin, Subject};
 use crate::events::task::{
     Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, Supervisor, TaskCreateRequested,
     TaskExited, TaskInputDelivered, TaskInputRequested, TaskPromoted, TaskStarted, TaskStatus, TaskStopRequested,
@@ -20,13 +20,14 @@ use crate::fold::agent::Lifecycle;
 use crate::fold::task::{Attempt, Task};
 use crate::fold::turn::Turn;
 use crate::fold::waiting::Wait;
-use crate::words::content::{Content, excerpt, quoted};
+use crate::words::content::{Content, excerpt};
 use crate::words::hash::Hash;
-use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId, WorkId};
+use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WaitId};
 use crate::words::limit::{
     BACKGROUND_COMMANDS_MAX, BOOTS_PER_STEP_MAX, COMMAND_BYTES_MAX, EXCERPT_BYTES_MAX, TASK_INPUT_BYTES_MAX,
     TASK_INPUTS_MAX, TASKS_OPEN_MAX,
 };
+use crate::words::prompt_text::PromptText;
 use serde::{Deserialize, Serialize};
 
 /// Why a command never ran that was to be ended before it began.
@@ -106,7 +107,7 @@ pub(super) fn decide(state: &AgentState, command: &TaskCommand) -> Result<Decisi
         TaskCommand::Promote { task, attempt, shown } => promote(state, *task, *attempt, shown)?,
         TaskCommand::Read { run, round, call, task, shown } => read(state, (*run, *round, *call), *task, shown)?,
         TaskCommand::Stop { task, reason } => stop(state, *task, reason)?,
-        TaskCommand::Input { task, text } => input(state, *task, text)?.0,
+        TaskCommand::Input { task, text } => input(state, *task, text, None)?.0,
         TaskCommand::InputDelivered { task, entry, outcome } => input_delivered(state, *task, *entry, *outcome)?,
         TaskCommand::ChildDirected { task, lifecycle, entry } => child_directed(state, *task, *lifecycle, *entry)?,
     };
@@ -118,7 +119,7 @@ fn create(state: &AgentState, request: &ExecRequest) -> Result<Decision, Rejecti
     if let Some((field, reason)) = unfit(&request.spec) {
         return Err(Rejection::Invalid { field, reason: reason.into() });
     }
-    let (event, task) = requested(state, request, None, None)?;
+    let (event, task) = requested(state, request, None)?;
     Ok(Decision::answering(vec![event], Answer::Task(task)))
 }
 
@@ -137,8 +138,7 @@ pub fn unfit(spec: &CommandSpec) -> Option<(&'static str, &'static str)> {
 pub(super) fn requested(
     state: &AgentState,
     request: &ExecRequest,
-    caller: Option<Caller>,
-    work: Option<WorkId>,
+    called: Option<(&Turn, Caller)>,
 ) -> Result<(Event, TaskId), Rejection> {
     if state.tasks.open.len() >= TASKS_OPEN_MAX {
         return Err(Rejection::TooMany { what: "tasks", max: TASKS_OPEN_MAX });
@@ -150,7 +150,10 @@ pub(super) fn requested(
     let task = state.tasks.last.next();
     let named = request.summary.as_deref().unwrap_or(request.spec.cmd.trim());
     let summary = excerpt(named, EXCERPT_BYTES_MAX).to_owned();
-    Ok((TaskCreateRequested { task, request: request.clone(), summary, caller, work }.into(), task))
+    let (turn, caller) = called.unzip();
+    let (work, derived_from) = (turn.and_then(|turn| turn.work), turn.map(|turn| turn.derived.clone()));
+    let request = request.clone();
+    Ok((TaskCreateRequested { task, request, summary, caller, work, derived_from }.into(), task))
 }
 
 fn open(state: &AgentState, task: TaskId) -> Result<&Task, Rejection> {
@@ -217,33 +220,36 @@ fn exited(
     duration_ms: u64,
     output: &CommandOutput,
 ) -> Vec<Event> {
-    ended(state, id, task, status(task, exit), exit, duration_ms, output)
+    let (status, derived) = (status(task, exit), task.derived.clone());
+    ended(state, id, task, &End { status, exit, duration_ms, output, derived })
 }
 
-fn ended(
-    state: &AgentState,
-    id: TaskId,
-    task: &Task,
+/// How a task ended.
+struct End<'a> {
     status: TaskStatus,
-    exit: &Exit,
+    exit: &'a Exit,
     duration_ms: u64,
-    output: &CommandOutput,
-) -> Vec<Event> {
+    output: &'a CommandOutput,
+    /// What its result rests on.
+    derived: DerivedFrom,
+}
+
+fn ended(state: &AgentState, id: TaskId, task: &Task, end: &End<'_>) -> Vec<Event> {
     let event = TaskExited {
         task: id,
         attempt: task.attempt.map(|attempt| attempt.seq),
-        status,
-        exit: exit.clone(),
-        output: output.clone(),
+        status: end.status,
+        exit: end.exit.clone(),
+        output: end.output.clone(),
     };
     let waits = waiting::ended_by(state, &News::Task(id));
     let mut events = vec![event.into()];
     events.extend(waiting::triggered(&waits, &WaitTrigger::Task(id)));
-    if let Some(result) = call::foreground_result(state, id, exit, duration_ms, output) {
+    if let Some(result) = call::foreground_result(state, id, end.exit, end.duration_ms, end.output) {
         events.push(result);
     } else if !task.in_foreground() && state.agent.lifecycle != Lifecycle::Archiving {
         let about = about(state, id, task, &waits);
-        events.push(result_message(state, id, task, status, exit, output, about));
+        events.push(result_message(state, id, task, end, about));
     }
     events
 }
@@ -268,28 +274,22 @@ fn status(task: &Task, exit: &Exit) -> TaskStatus {
     }
 }
 
-fn result_message(
-    state: &AgentState,
-    id: TaskId,
-    task: &Task,
-    status: TaskStatus,
-    exit: &Exit,
-    output: &CommandOutput,
-    about: Vec<Subject>,
-) -> Event {
-    let end = match exit {
-        Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
-        Exit::NotStarted(reason) => format!("it never ran: {}", excerpt(reason, EXCERPT_BYTES_MAX)),
-        Exit::Reported(_) => "it has reported".into(),
-        Exit::Lost => "its end is unknown: it may or may not have taken effect".into(),
-        Exit::LimitExceeded { limit, max } => limit.exceeded(*max),
+fn result_message(state: &AgentState, id: TaskId, task: &Task, end: &End<'_>, about: Vec<Subject>) -> Event {
+    let text = PromptText::new().own(id).own(" ").own(end.status).own(", ");
+    let text = match end.exit {
+        Exit::Code(code) => text.own("exit code ").own(*code),
+        Exit::Signal(signal) => text.own("signal ").own(*signal),
+        Exit::NotStarted(reason) => text.own("it never ran:").quote(excerpt(reason, EXCERPT_BYTES_MAX)),
+        Exit::Reported(_) => text.own("it has reported"),
+        Exit::Lost => text.own("its end is unknown: it may or may not have taken effect"),
+        // Words of the runtime alone: a limit has a fixed name, and a number.
+        Exit::LimitExceeded { limit, max } => text.own_text(&PromptText::kept(&limit.exceeded(*max))),
     };
-    let summary = excerpt(&task.summary, EXCERPT_BYTES_MAX);
-    let shown = quoted(excerpt(output.shown.excerpt(), EXCERPT_BYTES_MAX));
-    let text = format!("{id} ({summary}) {status}, {end}. Output of {} bytes begins:\n{shown}", output.bytes);
-    let origin = Origin::Task { task: id };
-    owed(state, MessageKind::TaskResult, None, origin, Surface::TaskRejoin, Content::from(text.as_str()), about).1
+    let text = text.line().own("It was:").quote(excerpt(&task.summary, EXCERPT_BYTES_MAX));
+    let text = text.own("Its output of ").own(end.output.bytes).own(" bytes begins:");
+    let text = text.quote(excerpt(end.output.shown.excerpt(), EXCERPT_BYTES_MAX));
+    let (kind, origin) = (MessageKind::TaskResult, Origin::Task { task: id });
+    OwnMessage::new(kind, origin, text, end.derived.clone()).about(about).enqueued(state).1
 }
 
 fn promote(state: &AgentState, id: TaskId, attempt: EventSeq, shown: &Shown) -> Result<Vec<Event>, Rejection> {
@@ -360,7 +360,7 @@ fn named(state: &AgentState, task: TaskId) -> Result<&Task, Rejection> {
 }
 
 /// Text for a task's standard input, or for its child; it is owed until it was taken in.
-pub(super) fn input(state: &AgentState, task: TaskId, text: &Content) -> Called {
+pub(super) fn input(state: &AgentState, task: TaskId, text: &Content, derived_from: Option<&DerivedFrom>) -> Called {
     let open = named(state, task)?;
     let invalid = |field, reason: String| Err(Rejection::Invalid { field, reason });
     if open.command().is_some_and(|request| !request.spec.accepts_input) {
@@ -375,7 +375,8 @@ pub(super) fn input(state: &AgentState, task: TaskId, text: &Content) -> Called 
     if open.inputs.len() >= TASK_INPUTS_MAX {
         return Err(Rejection::TooMany { what: "inputs that wait for delivery", max: TASK_INPUTS_MAX });
     }
-    let event = TaskInputRequested { task, text: text.clone(), offset: open.input_bytes };
+    let (offset, derived_from) = (open.input_bytes, derived_from.cloned());
+    let event = TaskInputRequested { task, text: text.clone(), offset, derived_from };
     Ok((vec![event.into()], CallResult::TaskInput { task, bytes: text.bytes() }))
 }
 
@@ -403,10 +404,18 @@ pub(super) fn take_report(
     status: TaskStatus,
     report: &Content,
     usage: UsageTotal,
+    derived_from: Option<&DerivedFrom>,
 ) -> Result<Vec<Event>, Rejection> {
     let task = supervising(state, id, child)?;
     let output = CommandOutput { shown: report.clone(), bytes: report.bytes(), cut: false, kept: None };
-    Ok(ended(state, id, task, status, &Exit::Reported(usage), 0, &output))
+    let derived = with_childs(task, child, derived_from);
+    Ok(ended(state, id, task, &End { status, exit: &Exit::Reported(usage), duration_ms: 0, output: &output, derived }))
+}
+
+/// What a child's words rest on: on what it was made for, and on what it heard.
+fn with_childs(task: &Task, child: &AgentId, derived_from: Option<&DerivedFrom>) -> DerivedFrom {
+    let heard = derived_from.cloned().map(|from| from.of(child));
+    heard.map_or_else(|| task.derived.clone(), |heard| task.derived.clone().least(heard))
 }
 
 /// A supervisor that is stopped reads it when it is started; one that is to end reads nothing more.
@@ -415,14 +424,15 @@ pub(super) fn take_notice(
     id: TaskId,
     child: &AgentId,
     text: &Content,
+    derived_from: Option<&DerivedFrom>,
 ) -> Result<Vec<Event>, Rejection> {
-    supervising(state, id, child)?;
+    let task = supervising(state, id, child)?;
     if state.agent.lifecycle == Lifecycle::Archiving {
         return Err(Rejection::AgentArchived);
     }
-    let (origin, about) = (Origin::Task { task: id }, vec![Subject::Task(id)]);
-    let (kind, surface) = (MessageKind::TaskStatus, Surface::TaskRejoin);
-    Ok(vec![owed(state, kind, None, origin, surface, text.clone(), about).1])
+    let derived = with_childs(task, child, derived_from);
+    let notice = OwnMessage::passing_on(MessageKind::TaskStatus, Origin::Task { task: id }, text.clone(), derived);
+    Ok(vec![notice.about([Subject::Task(id)]).enqueued(state).1])
 }
 
 /// The end of a child is its report, which one that is archived owes as well.

@@ -1,14 +1,16 @@
 //! Timers: messages that time brings.
 
 use super::Rejection;
-use super::queue::{admits, over, owed};
+use super::queue::{OwnMessage, admits, over};
 use crate::events::Event;
-use crate::events::queue::{MessageKind, Origin, Subject, Surface};
+use crate::events::queue::{MessageKind, Origin, Subject};
 use crate::events::waiting::{TimerCancelled, TimerCreated, TimerFired};
 use crate::fold::AgentState;
+use crate::fold::turn::Turn;
 use crate::words::content::Content;
-use crate::words::id::{TimerId, WorkId};
+use crate::words::id::TimerId;
 use crate::words::limit::{NOTE_BYTES_MAX, TIMER_INTERVAL_MS_MIN, TIMERS_MAX, WAIT_MS_MAX, WAIT_MS_MIN};
+use crate::words::prompt_text::PromptText;
 use crate::words::time::Timestamp;
 
 pub(super) fn set(
@@ -16,7 +18,7 @@ pub(super) fn set(
     duration_ms: u64,
     interval_ms: Option<u64>,
     summary: Option<&str>,
-    work: Option<WorkId>,
+    turn: Option<&Turn>,
 ) -> Result<(Vec<Event>, TimerId), Rejection> {
     let outside = |field, least| {
         let reason = format!("is not between {least} and {WAIT_MS_MAX}");
@@ -35,8 +37,9 @@ pub(super) fn set(
         return Err(Rejection::TooMany { what: "timers", max: TIMERS_MAX });
     }
     let (timer, summary) = (state.waiting.last_timer.next(), summary.map(str::to_owned));
-    let work = work.filter(|work| state.works.open.contains_key(work));
-    Ok((vec![TimerCreated { timer, duration_ms, interval_ms, summary, work }.into()], timer))
+    let work = turn.and_then(|turn| turn.work).filter(|work| state.works.open.contains_key(work));
+    let derived_from = turn.map(|turn| turn.derived.clone());
+    Ok((vec![TimerCreated { timer, duration_ms, interval_ms, summary, work, derived_from }.into()], timer))
 }
 
 pub(super) fn cancel(state: &AgentState, timer: TimerId, reason: &str) -> Result<Vec<Event>, Rejection> {
@@ -55,11 +58,13 @@ pub(super) fn fire(state: &AgentState, id: TimerId, at: Timestamp) -> Result<Vec
     if state.queue.about(&Subject::Timer(id)).next().is_some() {
         return Err(Rejection::NothingToDo);
     }
-    let body = timer.summary.clone().unwrap_or_else(|| format!("{id} is due."));
     let work = timer.work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
-    let about = [Subject::Timer(id)].into_iter().chain(work).collect();
-    let (origin, surface) = (Origin::Timer { timer_id: id }, Surface::TimerScheduler);
-    let (message, tick) =
-        owed(state, MessageKind::TimerTick, None, origin, surface, Content::from(body.as_str()), about);
+    let about = [Subject::Timer(id)].into_iter().chain(work);
+    let (kind, origin, derived) = (MessageKind::TimerTick, Origin::Timer { timer_id: id }, timer.derived.clone());
+    let tick = match &timer.summary {
+        Some(text) => OwnMessage::passing_on(kind, origin, Content::from(text.as_str()), derived),
+        None => OwnMessage::new(kind, origin, PromptText::new().own(id).own(" is due."), derived),
+    };
+    let (message, tick) = tick.about(about).enqueued(state);
     Ok(vec![TimerFired { timer: id, message }.into(), tick])
 }

@@ -9,7 +9,7 @@ use super::{Decision, Rejection};
 use crate::events::Event;
 use crate::events::agent::{Answer, WakeDisposition};
 use crate::events::call::{Action, CallResult};
-use crate::events::queue::{Admission, BodyType, MessageKind, Origin, Surface};
+use crate::events::queue::{Admission, BodyType, DerivedFrom, MessageKind, Origin, Surface, Trust};
 use crate::events::waiting::{CallbackDelivered, DeliveryMode, TriggerCreated, TriggerRevoked};
 use crate::fold::AgentState;
 use crate::fold::turn::Calls;
@@ -99,7 +99,14 @@ pub(super) fn deliver(state: &AgentState, callback: &NewCallback) -> Result<Deci
 /// A hint, with what came along.
 fn wake(id: TriggerId, label: &str, callback: &NewCallback) -> NewWake {
     let body = Some(&callback.body).filter(|body| body.bytes() > 0).cloned();
-    NewWake { reason: label.to_owned(), source: Some(id.to_string()), correlation_id: None, causation_id: None, body }
+    NewWake {
+        reason: label.to_owned(),
+        source: Some(id.to_string()),
+        correlation_id: None,
+        causation_id: None,
+        body,
+        derived_from: Some(DerivedFrom::directly(Trust::TrustedIntegration)),
+    }
 }
 
 fn message(id: TriggerId, label: &str, callback: &NewCallback) -> NewMessage {
@@ -116,5 +123,6 @@ fn message(id: TriggerId, label: &str, callback: &NewCallback) -> NewMessage {
         causation_id: None,
         provided_trust: None,
         reply_route: None,
+        derived_from: None,
     }
 }

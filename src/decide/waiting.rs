@@ -4,13 +4,13 @@
 //! decide that what was waited for is so (semantics 6).
 
 use super::call::Called;
-use super::queue::{Room, admits, has_room, not_private, over, owed};
+use super::queue::{OwnMessage, Room, admits, has_room, not_private, over};
 use super::trigger::{self, NewCallback};
 use super::{Decision, Rejection, timer, webhook};
 use crate::events::Event;
 use crate::events::agent::{Answer, WakeDisposition};
 use crate::events::call::{CallResult, WaitFor};
-use crate::events::queue::{Lane, MessageKind, Origin, Subject, Surface};
+use crate::events::queue::{DerivedFrom, Lane, MessageKind, Origin, Subject};
 use crate::events::waiting::{
     DeliveryMode, Recoverability, WaitCancelled, WaitConsumed, WaitCreated, WaitExpired, WaitOwner, WaitSuperseded,
     WaitTrigger, WaitTriggered, WakeOn, WakeRequested,
@@ -26,6 +26,7 @@ use crate::words::limit::{
     EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, RECHECK_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN, WAITS_MAX, WAKE_REASONS_MAX,
     WAKE_REASONS_RESERVED, WAKE_TEXT_BYTES_MAX,
 };
+use crate::words::prompt_text::PromptText;
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +92,8 @@ pub struct NewWake {
     pub causation_id: Option<String>,
     /// What came along, from a capability's holder.
     pub body: Option<Content>,
+    /// What it rests on; none when the operator asks for it.
+    pub derived_from: Option<DerivedFrom>,
 }
 
 pub(super) fn decide(state: &AgentState, command: &WaitingCommand, at: Timestamp) -> Result<Decision, Rejection> {
@@ -175,10 +178,12 @@ pub(super) fn wait_for(state: &AgentState, turn: &Turn, new: &NewWait) -> Called
         WaitFor::Timer { after_ms } => WakeOn::Timer { after_ms: *after_ms },
     };
     let reason = new.reason.clone();
-    let created = WaitCreated { wait, owner: owner.clone(), wake, reason, recheck_after_ms, recoverability };
+    let derived_from = Some(turn.derived.clone());
+    let created =
+        WaitCreated { wait, owner: owner.clone(), wake, reason, recheck_after_ms, recoverability, derived_from };
     events.push(created.into());
     if let WaitFor::TaskResult(task) = new.wake {
-        events.extend(ended_already(state, wait, task, &owner));
+        events.extend(ended_already(state, turn, wait, task, &owner));
     }
     Ok((events, CallResult::Waiting { wait }))
 }
@@ -246,7 +251,7 @@ fn fallback(new: &NewWait) -> (Option<u64>, Option<Recoverability>) {
 }
 
 /// Waiting for a task that has ended triggers at once. The message that tells of the end may still wait.
-fn ended_already(state: &AgentState, wait: WaitId, task: TaskId, owner: &WaitOwner) -> Vec<Event> {
+fn ended_already(state: &AgentState, turn: &Turn, wait: WaitId, task: TaskId, owner: &WaitOwner) -> Vec<Event> {
     if state.tasks.open.contains_key(&task) {
         return Vec::new();
     }
@@ -254,7 +259,8 @@ fn ended_already(state: &AgentState, wait: WaitId, task: TaskId, owner: &WaitOwn
     if state.queue.result_of(task).is_none() {
         let mut about = vec![Subject::Wait(wait)];
         about.extend(work_of(owner).map(Subject::Work));
-        events.push(tick(state, &format!("{task} had ended before it was waited for."), about).1);
+        let text = PromptText::new().own(task).own(" had ended before it was waited for.");
+        events.push(tick(state, text, about, &turn.derived).1);
     }
     events
 }
@@ -266,9 +272,10 @@ fn work_of(owner: &WaitOwner) -> Option<WorkId> {
     }
 }
 
-fn tick(state: &AgentState, text: &str, about: Vec<Subject>) -> (MessageId, Event) {
+fn tick(state: &AgentState, text: PromptText, about: Vec<Subject>, derived: &DerivedFrom) -> (MessageId, Event) {
     let origin = Origin::System { subsystem: "wait".into() };
-    owed(state, MessageKind::SystemTick, Some(Lane::Next), origin, Surface::RuntimeSystem, Content::from(text), about)
+    let tick = OwnMessage::new(MessageKind::SystemTick, origin, text, derived.clone());
+    tick.in_lane(Lane::Next).about(about).enqueued(state)
 }
 
 /// The triggered waits that a turn takes up: those that its message names, of its work, of the agent.
@@ -298,12 +305,12 @@ fn end(state: &AgentState, id: WaitId, at: Timestamp) -> Result<Vec<Event>, Reje
     let about = subjects(&[(id, wait)]);
     Ok(match wait.wake {
         WakeOn::Timer { .. } => {
-            let tick = tick(state, &format!("The time has come: {reason}"), about).1;
+            let tick = tick(state, PromptText::new().own("The time has come:").quote(reason), about, &wait.derived).1;
             vec![WaitTriggered { wait: id, by: WaitTrigger::Due }.into(), tick]
         }
         WakeOn::OperatorInput | WakeOn::TaskResult(_) | WakeOn::External { .. } => {
-            let text = format!("Nothing came yet for {id}, look by yourself: {reason}");
-            vec![WaitExpired { wait: id }.into(), tick(state, &text, about).1]
+            let text = PromptText::new().own("Nothing came yet for ").own(id).own(", look by yourself:");
+            vec![WaitExpired { wait: id }.into(), tick(state, text.quote(reason), about, &wait.derived).1]
         }
     })
 }
@@ -353,10 +360,12 @@ fn check_bounds(wake: &NewWake) -> Result<(), Rejection> {
 /// A tick of its own; later wakes join it for as long as it waits.
 fn woken(state: &AgentState, wake: &NewWake, work: Option<WorkId>, ended: &[(WaitId, &Wait)]) -> Decision {
     let origin = Origin::System { subsystem: "wake".into() };
-    let body = Content::from("The agent was woken.");
+    let body = PromptText::new().own("The agent was woken.");
     let bound = work.filter(|work| state.works.open.contains_key(work)).map(Subject::Work);
-    let about = bound.into_iter().chain(subjects(ended)).collect();
-    let (message, tick) = owed(state, MessageKind::SystemTick, None, origin, Surface::RuntimeSystem, body, about);
+    let about = bound.into_iter().chain(subjects(ended));
+    let derived = DerivedFrom::or_operator(wake.derived_from.as_ref());
+    let tick = OwnMessage::new(MessageKind::SystemTick, origin, body, derived);
+    let (message, tick) = tick.about(about).enqueued(state);
     let mut events = vec![tick];
     events.extend(triggered(ended, &WaitTrigger::Message(message)));
     told(wake, WakeDisposition::Woken, message, events)
@@ -373,6 +382,7 @@ fn told(wake: &NewWake, disposition: WakeDisposition, message: MessageId, mut ev
             body: wake.body.clone(),
             disposition,
             message,
+            derived_from: wake.derived_from.clone(),
         };
         events.push(event.into());
     }

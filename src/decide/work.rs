@@ -1,13 +1,13 @@
 //! The work plane: opening, altering, picking, completing and continuing work.
 
 use super::call::Called;
-use super::queue::{over, owed};
+use super::queue::{OwnMessage, over};
 use super::{Decision, Rejection, turn};
 use crate::events::Event;
 use crate::events::agent::Answer;
 use crate::events::call::CallResult;
 use crate::events::operator::{BriefCreated, BriefKind};
-use crate::events::queue::{Lane, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface};
+use crate::events::queue::{DerivedFrom, Lane, MessageKind, MessageOutcome, MessageSettled, Origin, Subject};
 use crate::events::waiting::WaitCancelled;
 use crate::events::work::{
     BlockerChange, TodoStatus, WorkChange, WorkItemCompleted, WorkItemContinued, WorkItemCreated, WorkItemHeld,
@@ -15,7 +15,7 @@ use crate::events::work::{
 };
 use crate::fold::AgentState;
 use crate::fold::posture::{NO_PROGRESS, PostureKind, posture, runnable};
-use crate::fold::turn::Calls;
+use crate::fold::turn::{Calls, Turn};
 use crate::fold::work::WorkItem;
 use crate::words::content::{Content, excerpt};
 use crate::words::id::WorkId;
@@ -23,6 +23,7 @@ use crate::words::limit::{
     CONTINUATIONS_MAX, DEPENDENCIES_MAX, EXCERPT_BYTES_MAX, NOTE_BYTES_MAX, TODO_BYTES_MAX, TODOS_MAX, WAIT_MS_MAX,
     WAIT_MS_MIN, WORK_OPEN_MAX,
 };
+use crate::words::prompt_text::PromptText;
 use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -55,11 +56,11 @@ pub(super) fn decide(state: &AgentState, command: &WorkCommand, at: Timestamp) -
     super::queue::admits(state)?;
     match command {
         WorkCommand::Create { change } => {
-            let (event, work) = create(state, change)?;
+            let (event, work) = create(state, None, change)?;
             Ok(Decision::answering(vec![event], Answer::Work(work)))
         }
         WorkCommand::Update { work, change } => {
-            Ok(Decision::answering(vec![update(state, *work, change)?], Answer::Work(*work)))
+            Ok(Decision::answering(vec![update(state, None, *work, change)?], Answer::Work(*work)))
         }
         WorkCommand::Pick { work } => {
             open(state, *work)?;
@@ -79,7 +80,7 @@ fn open(state: &AgentState, work: WorkId) -> Result<&WorkItem, Rejection> {
     })
 }
 
-fn create(state: &AgentState, change: &WorkChange) -> Result<(Event, WorkId), Rejection> {
+fn create(state: &AgentState, turn: Option<&Turn>, change: &WorkChange) -> Result<(Event, WorkId), Rejection> {
     if state.works.open.len() >= WORK_OPEN_MAX {
         return Err(Rejection::TooMany { what: "open work items", max: WORK_OPEN_MAX });
     }
@@ -88,10 +89,11 @@ fn create(state: &AgentState, change: &WorkChange) -> Result<(Event, WorkId), Re
     }
     check(state, change)?;
     let work = state.works.last.next();
-    Ok((WorkItemCreated { work, change: change.clone() }.into(), work))
+    let derived_from = turn.map(|turn| turn.derived.clone());
+    Ok((WorkItemCreated { work, change: change.clone(), derived_from }.into(), work))
 }
 
-fn update(state: &AgentState, work: WorkId, change: &WorkChange) -> Result<Event, Rejection> {
+fn update(state: &AgentState, turn: Option<&Turn>, work: WorkId, change: &WorkChange) -> Result<Event, Rejection> {
     open(state, work)?;
     check(state, change)?;
     let itself = [
@@ -101,7 +103,8 @@ fn update(state: &AgentState, work: WorkId, change: &WorkChange) -> Result<Event
     if let Some((field, _)) = itself.into_iter().find(|(_, names_it)| *names_it) {
         return Err(Rejection::Invalid { field, reason: "names the item itself".into() });
     }
-    Ok(WorkItemUpdated { work, change: change.clone() }.into())
+    let derived_from = turn.map(|turn| turn.derived.clone());
+    Ok(WorkItemUpdated { work, change: change.clone(), derived_from }.into())
 }
 
 fn pick(state: &AgentState, work: WorkId) -> Vec<Event> {
@@ -178,8 +181,8 @@ fn complete_from_outside(state: &AgentState, work: WorkId, report: Option<&Conte
     Ok(Decision::answering(events, Answer::Work(work)))
 }
 
-pub(super) fn create_called(state: &AgentState, change: &WorkChange, focus: bool) -> Called {
-    let (event, work) = create(state, change)?;
+pub(super) fn create_called(state: &AgentState, turn: &Turn, change: &WorkChange, focus: bool) -> Called {
+    let (event, work) = create(state, Some(turn), change)?;
     let mut events = vec![event];
     if focus {
         events.push(WorkItemPicked { work }.into());
@@ -187,8 +190,8 @@ pub(super) fn create_called(state: &AgentState, change: &WorkChange, focus: bool
     Ok((events, CallResult::WorkWritten { work, revision: 1, notes: Vec::new() }))
 }
 
-pub(super) fn update_called(state: &AgentState, work: WorkId, change: &WorkChange) -> Called {
-    let event = update(state, work, change)?;
+pub(super) fn update_called(state: &AgentState, turn: &Turn, work: WorkId, change: &WorkChange) -> Called {
+    let event = update(state, Some(turn), work, change)?;
     let revision = open(state, work)?.revision + 1;
     Ok((vec![event], CallResult::WorkWritten { work, revision, notes: Vec::new() }))
 }
@@ -242,16 +245,28 @@ fn due(state: &AgentState, work: WorkId, at: Timestamp) -> Result<Vec<Event>, Re
 /// A tick that takes the item up again, after all that came from outside.
 fn continued(state: &AgentState, work: WorkId, item: &WorkItem) -> Vec<Event> {
     let next = item.todos.iter().find(|todo| todo.status != TodoStatus::Completed);
-    let next = next.map(|todo| format!(" Next: {}", excerpt(&todo.text, EXCERPT_BYTES_MAX))).unwrap_or_default();
-    let text = format!("{work} can go on: {}{next}", excerpt(&item.objective, EXCERPT_BYTES_MAX));
-    let tick = tick(state, "continuation", Lane::Normal, &text, vec![Subject::Work(work)]);
+    let text = PromptText::new().own(work).own(" can go on. Its objective:");
+    let text = text.quote(excerpt(&item.objective, EXCERPT_BYTES_MAX));
+    let text = match next {
+        Some(todo) => text.own("Next in its list:").quote(excerpt(&todo.text, EXCERPT_BYTES_MAX)),
+        None => text,
+    };
+    let about = vec![Subject::Work(work)];
+    let tick = tick(state, "continuation", Lane::Normal, text, about, item.derived.clone());
     vec![WorkItemContinued { work }.into(), tick]
 }
 
-fn tick(state: &AgentState, subsystem: &str, lane: Lane, text: &str, about: Vec<Subject>) -> Event {
+fn tick(
+    state: &AgentState,
+    subsystem: &str,
+    lane: Lane,
+    text: PromptText,
+    about: Vec<Subject>,
+    derived: DerivedFrom,
+) -> Event {
     let origin = Origin::System { subsystem: subsystem.to_owned() };
-    let body = Content::from(text);
-    owed(state, MessageKind::SystemTick, Some(lane), origin, Surface::RuntimeSystem, body, about).1
+    let tick = OwnMessage::new(MessageKind::SystemTick, origin, text, derived);
+    tick.in_lane(lane).about(about).enqueued(state).1
 }
 
 /// Items that one recheck names.
@@ -265,16 +280,16 @@ fn recheck(state: &AgentState, at: Timestamp) -> Result<Vec<Event>, Rejection> {
     if items.is_empty() {
         return Err(Rejection::NothingToDo);
     }
-    let line = |work: &WorkId| {
+    let text = items.iter().fold(PromptText::new().own("Blocked work is to be looked at again."), |text, work| {
         let blocker = state.works.open.get(work).and_then(|item| item.blocker.as_ref());
-        let text = blocker.map(|blocker| excerpt(&blocker.text, EXCERPT_BYTES_MAX / 8)).unwrap_or_default();
-        format!("\n{work}: {text}")
-    };
-    let lines: String = items.iter().map(line).collect();
+        let blocker = blocker.map(|blocker| excerpt(&blocker.text, EXCERPT_BYTES_MAX / 8)).unwrap_or_default();
+        text.line().own(*work).own(":").quote_item("", blocker)
+    });
     let about = items.iter().map(|work| Subject::Work(*work)).collect();
-    let text = format!("Blocked work is to be looked at again.{lines}");
     let message = state.queue.last.next();
-    let tick = tick(state, "recheck", Lane::Background, &text, about);
+    let derived = items.iter().filter_map(|work| state.works.open.get(work)).map(|item| item.derived.clone());
+    let derived = derived.fold(DerivedFrom::or_operator(None), DerivedFrom::least);
+    let tick = tick(state, "recheck", Lane::Background, text, about, derived);
     let stands_for = turn::current_message(state).or_else(|| state.queue.waiting.keys().next().copied());
     let coalesced =
         stands_for.map(|other| MessageSettled { message, outcome: MessageOutcome::Coalesced(other) }.into());

@@ -2,7 +2,7 @@
 
 use super::operator::ReplyRoute;
 use crate::words::content::Content;
-use crate::words::id::{MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
+use crate::words::id::{AgentId, MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
 
 shape! {
     /// Four first-in first-out lanes; the oldest message of the highest lane that is not empty is next (semantics 2).
@@ -49,7 +49,49 @@ names!(Trust {
     UntrustedExternal = "untrusted_external",
 });
 
+shape! {
+    /// What a text rests on that a turn or a record brought forth: trust is never raised by passing text along.
+    pub struct DerivedFrom {
+        /// The least trust of all that it rests on.
+        trust: Trust,
+        /// The agent whose turn made it; none for this one.
+        agent: Option<AgentId>,
+        /// The message that the turn answered; none where somebody acted without a turn.
+        message: Option<MessageId>,
+    }
+}
+
+impl DerivedFrom {
+    /// What was not made by a turn: by the operator's own request, or with a capability.
+    pub fn directly(trust: Trust) -> Self {
+        Self { trust, agent: None, message: None }
+    }
+
+    /// As an event says it: none stands for the operator's own request.
+    pub fn or_operator(from: Option<&Self>) -> Self {
+        from.cloned().unwrap_or_else(|| Self::directly(Trust::TrustedOperator))
+    }
+
+    /// The less trusted of two; this one if they are trusted alike.
+    #[must_use]
+    pub fn least(self, other: Self) -> Self {
+        if self.trust.least(other.trust) == self.trust { self } else { other }
+    }
+
+    /// As another agent names it: `agent` is whose it was.
+    #[must_use]
+    pub fn of(self, agent: &AgentId) -> Self {
+        Self { agent: self.agent.or_else(|| Some(agent.clone())), ..self }
+    }
+}
+
 impl Trust {
+    /// The less trusted of two. The variants stand in this order.
+    #[must_use]
+    pub fn least(self, other: Self) -> Self {
+        if self as u8 >= other as u8 { self } else { other }
+    }
+
     /// The class of authority that a trust gives, one to one.
     pub fn authority_class(self) -> &'static str {
         match self {
@@ -134,6 +176,17 @@ shape! {
 names!(BodyType { Text = "text", Json = "json", Brief = "brief", });
 
 shape! {
+    /// Whose words a message's body is.
+    pub enum Author {
+        /// The sender's: a prompt quotes them.
+        Sender,
+        /// The runtime's own, in which others are quoted already.
+        Runtime,
+    }
+}
+names!(Author { Sender = "sender", Runtime = "runtime", });
+
+shape! {
     /// What a message is about, beside what its body says.
     pub enum Subject {
         Task(TaskId),
@@ -184,11 +237,21 @@ plane! {
             provided_trust: Option<Trust>,
             /// Where its answer goes back to, if it came through a binding.
             reply_route: Option<ReplyRoute>,
+            /// What the body rests on, when a turn or a record of the agent brought it forth.
+            derived_from: Option<DerivedFrom>,
+            author: Author,
         }
         /// A message has its outcome and leaves the queue.
         0x0202 message_settled 1 since "0.1.0" => Settled(MessageSettled) {
             message: MessageId,
             outcome: MessageOutcome,
         }
+    }
+}
+
+impl MessageEnqueued {
+    /// What a turn that answers the message rests on.
+    pub fn trust_passed_on(&self) -> Trust {
+        self.derived_from.as_ref().map_or(self.trust, |from| from.trust)
     }
 }

@@ -22,6 +22,8 @@ pub const SHAPES: &[ShapeRow] = &[
     queue::Lane::SHAPE,
     queue::MessageKind::SHAPE,
     queue::Trust::SHAPE,
+    queue::DerivedFrom::SHAPE,
+    queue::Author::SHAPE,
     queue::Origin::SHAPE,
     queue::Surface::SHAPE,
     queue::Admission::SHAPE,

@@ -3,6 +3,7 @@
 use super::agent::ErrandOutcome;
 use super::turn::UsageTotal;
 use crate::events::call::ExecRequest;
+use crate::events::queue::DerivedFrom;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{AgentId, Boot, EventSeq, RunId, TaskId, WorkId};
@@ -137,6 +138,8 @@ plane! {
             caller: Option<Caller>,
             /// The work it serves.
             work: Option<WorkId>,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// The command is about to be run; its `event_seq` is the attempt's name. Durable before the spawn.
         0x0502 task_started 1 since "0.1.0" => Started(TaskStarted) {
@@ -169,12 +172,16 @@ plane! {
             summary: String,
             mode: WorkspaceMode,
             work: Option<WorkId>,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// Text is owed to the task's standard input, or to the child, from `offset` of all that it was given.
         0x0507 task_input_requested 1 since "0.1.0" => InputRequested(TaskInputRequested) {
             task: TaskId,
             text: Content,
             offset: u64,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// The text that the event `entry` owes was taken in, or is not wanted any more.
         0x0508 task_input_delivered 1 since "0.1.0" => InputDelivered(TaskInputDelivered) {

@@ -175,6 +175,8 @@ macro_rules! names {
     ($name:ident { $($variant:ident = $text:literal,)+ }) => {
         impl Copy for $name {}
 
+        impl $crate::words::prompt_text::Own for $name {}
+
         impl $name {
             pub const NAMES: &'static [&'static str] = &[$($text),+];
 

@@ -3,6 +3,7 @@
 //! Durations count from the reading of the clock that their own event carries (architecture 4).
 
 use crate::events::agent::WakeDisposition;
+use crate::events::queue::DerivedFrom;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
 use crate::words::id::{EventSeq, MessageId, RunId, TaskId, TimerId, TriggerId, WaitId, WorkId};
@@ -71,6 +72,8 @@ plane! {
             disposition: WakeDisposition,
             /// The tick that names this wake.
             message: MessageId,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// Something is waited for.
         0x0602 wait_created 1 since "0.1.0" => WaitCreated(WaitCreated) {
@@ -82,6 +85,8 @@ plane! {
             recheck_after_ms: Option<u64>,
             /// For external waits.
             recoverability: Option<Recoverability>,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// What was waited for may have come.
         0x0603 wait_triggered 1 since "0.1.0" => WaitTriggered(WaitTriggered) {
@@ -114,6 +119,8 @@ plane! {
             interval_ms: Option<u64>,
             summary: Option<String>,
             work: Option<WorkId>,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// A timer brought its message. One without an interval is gone with that.
         0x0609 timer_fired 1 since "0.1.0" => TimerFired(TimerFired) {

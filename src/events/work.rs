@@ -1,5 +1,6 @@
 //! Work plane: what the agent is trying to achieve (control-plane seed, WorkItem).
 
+use crate::events::queue::DerivedFrom;
 use crate::words::content::Content;
 use crate::words::id::WorkId;
 
@@ -61,11 +62,15 @@ plane! {
         0x0401 work_item_created 1 since "0.1.0" => Created(WorkItemCreated) {
             work: WorkId,
             change: WorkChange,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// A work item was altered; its revision goes up by one.
         0x0402 work_item_updated 1 since "0.1.0" => Updated(WorkItemUpdated) {
             work: WorkId,
             change: WorkChange,
+            /// What it rests on; none when the operator asked for it.
+            derived_from: Option<DerivedFrom>,
         }
         /// The agent's focus moved.
         0x0403 work_item_picked 1 since "0.1.0" => Picked(WorkItemPicked) {

@@ -37,7 +37,7 @@ use crate::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Marks checkpoints with the shape of the state: another number means that they are folded anew.
-pub const FOLD_VERSION: u32 = 7;
+pub const FOLD_VERSION: u32 = 8;
 
 /// Everything an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +164,8 @@ impl AgentState {
             AgentEvent::ErrandTaken(event) => self.errands.evolve(event),
             AgentEvent::Reported(event) => {
                 let (status, report, usage) = (event.status, event.report.clone(), event.usage);
-                self.outbox.owe(place.seq, outbox::Delivery::Report { status, report, usage })
+                let derived_from = self.turns.derived().cloned();
+                self.outbox.owe(place.seq, outbox::Delivery::Report { status, report, usage, derived_from })
             }
             AgentEvent::Delivered(event) => self.outbox.delivered(event.entry),
             AgentEvent::Created(_)
@@ -217,8 +218,13 @@ impl AgentState {
                 }
                 self.turns.evolve(event, place)
             }
-            TurnEvent::RoundRequested(_)
-            | TurnEvent::RoundAttempted(_)
+            TurnEvent::RoundRequested(round) => {
+                for (message, queued) in self.queue.named(&round.interjections) {
+                    self.turns.takes_in(message, queued);
+                }
+                self.turns.evolve(event, place)
+            }
+            TurnEvent::RoundAttempted(_)
             | TurnEvent::RoundAttemptFailed(_)
             | TurnEvent::CallStarted(_)
             | TurnEvent::Aborted(_)
@@ -254,7 +260,8 @@ impl AgentState {
         if let OperatorEvent::NotificationRequested(notice) = event
             && self.agent.is_supervised()
         {
-            self.outbox.owe(place.seq, outbox::Delivery::Notice { text: notice.text.clone() })?;
+            let (text, derived_from) = (notice.text.clone(), self.turns.derived().cloned());
+            self.outbox.owe(place.seq, outbox::Delivery::Notice { text, derived_from })?;
         }
         self.briefs.evolve(event, place)
     }

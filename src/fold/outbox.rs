@@ -2,6 +2,7 @@
 //! it was taken in (architecture 19).
 
 use super::Illegal;
+use crate::events::queue::DerivedFrom;
 use crate::events::task::TaskStatus;
 use crate::events::turn::UsageTotal;
 use crate::words::content::Content;
@@ -21,9 +22,9 @@ pub struct Outbox {
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
     /// The delegation's result.
-    Report { status: TaskStatus, report: Content, usage: UsageTotal },
+    Report { status: TaskStatus, report: Content, usage: UsageTotal, derived_from: Option<DerivedFrom> },
     /// Something to know meanwhile.
-    Notice { text: Content },
+    Notice { text: Content, derived_from: Option<DerivedFrom> },
 }
 
 impl Outbox {

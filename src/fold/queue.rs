@@ -11,7 +11,7 @@
 
 use super::{Illegal, Place};
 use crate::events::operator::{BriefKind, OperatorEvent, ReplyRoute};
-use crate::events::queue::{Lane, MessageEnqueued, MessageKind, Origin, Subject};
+use crate::events::queue::{Lane, MessageEnqueued, MessageKind, Origin, Subject, Trust};
 use crate::events::waiting::WakeRequested;
 use crate::words::content::Content;
 use crate::words::hash::Hash;
@@ -47,6 +47,8 @@ pub struct Queued {
     pub wakes: Vec<Wake>,
     /// Where its answer goes back to.
     pub reply_route: Option<ReplyRoute>,
+    /// The least trust of what it rests on, which is the most that its turn passes on.
+    pub trust: Trust,
 }
 
 /// A wake that a tick carries.
@@ -97,6 +99,11 @@ impl Queue {
         prompts.filter(|(_, queued)| queued.kind == MessageKind::OperatorPrompt).map(|(id, queued)| (*id, queued))
     }
 
+    /// Those of `messages` that wait.
+    pub(super) fn named<'a>(&'a self, messages: &'a [MessageId]) -> impl Iterator<Item = (MessageId, &'a Queued)> {
+        messages.iter().filter_map(|id| self.waiting.get_key_value(id)).map(|(id, queued)| (*id, queued))
+    }
+
     /// The tick that gathers wakes, if one waits.
     pub fn wake_tick(&self) -> Option<(MessageId, &Queued)> {
         let ticks = self.lanes[rank(Lane::Next)].iter().filter_map(|id| self.waiting.get_key_value(id));
@@ -129,6 +136,7 @@ impl Queue {
             acknowledged: false,
             wakes: Vec::new(),
             reply_route: event.reply_route.clone(),
+            trust: event.trust_passed_on(),
         };
         self.body_bytes = self.body_bytes.checked_add(queued.body_bytes).ok_or("the bodies are beyond counting")?;
         self.last = event.message;
@@ -141,6 +149,7 @@ impl Queue {
         let queued = self.waiting.get_mut(&event.message).ok_or("the tick of a wake waits")?;
         let mark = wake_mark(&event.reason, event.source.as_deref(), event.body.as_ref());
         queued.wakes.push(Wake { mark, seq: place.seq });
+        queued.trust = event.derived_from.as_ref().map_or(queued.trust, |from| queued.trust.least(from.trust));
         let bytes = event.body.as_ref().map_or(0, Content::bytes);
         queued.body_bytes = queued.body_bytes.saturating_add(bytes);
         self.body_bytes = self.body_bytes.checked_add(bytes).ok_or("the bodies are beyond counting")?;

@@ -19,6 +19,7 @@
 use super::agent::Agent;
 use super::{Illegal, Place};
 use crate::events::call::ExecRequest;
+use crate::events::queue::DerivedFrom;
 use crate::events::task::{
     Caller, ChildLifecycle, CommandOutput, CommandSpec, Exit, Supervisor, TaskChildSpawned, TaskCreateRequested,
     TaskEvent, TaskExited, TaskInputRequested, TaskStarted, TaskStatus, TaskSupervised, WorkspaceMode,
@@ -65,6 +66,8 @@ pub struct Task {
     pub input_bytes: u64,
     /// Who supervises the attempt; none until its command is known to have begun.
     pub supervisor: Option<Supervisor>,
+    /// What it was asked for on.
+    pub derived: DerivedFrom,
 }
 
 /// What a task manages.
@@ -92,6 +95,7 @@ pub struct Input {
     pub text: Content,
     /// Its place in all input of the task.
     pub offset: u64,
+    pub derived: DerivedFrom,
 }
 
 /// A run of a task's command.
@@ -207,6 +211,7 @@ impl Tasks {
 
     fn create(&mut self, event: &TaskCreateRequested, place: Place) -> Result<(), Illegal> {
         let mut task = Task::new(Job::Command(event.request.clone()), event.summary.clone(), event.work, place);
+        task.derived = DerivedFrom::or_operator(event.derived_from.as_ref());
         task.caller.clone_from(&event.caller);
         self.insert(event.task, task)
     }
@@ -214,7 +219,9 @@ impl Tasks {
     fn spawn(&mut self, event: &TaskChildSpawned, place: Place) -> Result<(), Illegal> {
         let (lifecycle, directed) = (ChildLifecycle::Active, place.seq);
         let child = Child { agent: event.child.clone(), mode: event.mode, lifecycle, directed };
-        self.insert(event.task, Task::new(Job::Child(child), event.summary.clone(), event.work, place))
+        let mut task = Task::new(Job::Child(child), event.summary.clone(), event.work, place);
+        task.derived = DerivedFrom::or_operator(event.derived_from.as_ref());
+        self.insert(event.task, task)
     }
 
     fn insert(&mut self, id: TaskId, task: Task) -> Result<(), Illegal> {
@@ -262,6 +269,7 @@ impl Task {
             inputs: BTreeMap::new(),
             input_bytes: 0,
             supervisor: None,
+            derived: DerivedFrom::or_operator(None),
         }
     }
 
@@ -270,7 +278,8 @@ impl Task {
             return Err("input follows input");
         }
         self.input_bytes += event.text.bytes();
-        self.inputs.insert(place.seq, Input { text: event.text.clone(), offset: event.offset });
+        let derived = DerivedFrom::or_operator(event.derived_from.as_ref());
+        self.inputs.insert(place.seq, Input { text: event.text.clone(), offset: event.offset, derived });
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use super::{Illegal, Place};
 use crate::events::call::{Call, CallResult};
 use crate::events::memory::MemoryEvent;
 use crate::events::operator::{BriefKind, OperatorEvent, ReplyRoute};
-use crate::events::queue::{MessageKind, MessageSettled};
+use crate::events::queue::{DerivedFrom, MessageKind, MessageSettled};
 use crate::events::task::Caller;
 use crate::events::turn::{
     AfterAttempt, AttemptError, AttemptErrorKind, CallStarted, Entry, RoundAttemptFailed, RoundAttempted,
@@ -81,6 +81,8 @@ pub struct Turn {
     pub calls_done: u32,
     /// Where its answer goes back to: to all whose prompts it has taken in.
     pub reply_routes: Vec<ReplyRoute>,
+    /// What all that it makes rests on: the least trusted of the messages that it has taken in.
+    pub derived: DerivedFrom,
 }
 
 /// A recorded step that no prompt holds yet.
@@ -199,6 +201,8 @@ pub struct EndedTurn {
     /// What its brief says.
     pub answer: Option<Content>,
     pub work: Option<WorkId>,
+    /// What that rests on.
+    pub derived: DerivedFrom,
 }
 
 /// The first line that is not blank, within the bound of a digest.
@@ -235,6 +239,12 @@ impl Turns {
         }
     }
 
+    /// What the words of the turn that runs, or of the last one, rest on.
+    pub fn derived(&self) -> Option<&DerivedFrom> {
+        let ended = self.last_ended.as_ref().map(|turn| &turn.derived);
+        self.current.as_ref().map(|turn| &turn.derived).or(ended)
+    }
+
     pub fn is_spent_on(&self, message: MessageId) -> bool {
         self.current.as_ref().is_some_and(|turn| turn.message == message)
     }
@@ -248,6 +258,7 @@ impl Turns {
         }
         self.last = event.run;
         let reply_routes = queued.reply_route.clone().into_iter().collect();
+        let derived = DerivedFrom { trust: queued.trust, agent: None, message: Some(event.message) };
         self.current = Some(Box::new(Turn {
             run: event.run,
             started: place.seq,
@@ -268,6 +279,7 @@ impl Turns {
             report: None,
             calls_done: 0,
             reply_routes,
+            derived,
         }));
         Ok(())
     }
@@ -331,6 +343,14 @@ impl Turns {
             routes.remove(0);
         }
         routes.push(route);
+    }
+
+    /// The turn is to see these prompts as well: what it makes from here on rests on them, too.
+    pub(super) fn takes_in(&mut self, message: MessageId, queued: &Queued) {
+        if let Some(turn) = &mut self.current {
+            let joined = DerivedFrom { trust: queued.trust, agent: None, message: Some(message) };
+            turn.derived = turn.derived.clone().least(joined);
+        }
     }
 
     /// A turn that an episode holds may leave the prompt, when others come.
@@ -409,6 +429,7 @@ impl Turns {
             usage: turn.usage,
             answer: turn.answer,
             work: turn.work,
+            derived: turn.derived,
         });
         Ok(())
     }

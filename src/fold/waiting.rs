@@ -21,6 +21,7 @@
 //! **Invariant:** an owner has one active wait.
 
 use super::{Illegal, Place};
+use crate::events::queue::DerivedFrom;
 use crate::events::waiting::{
     DeliveryMode, Recoverability, TimerCreated, TimerFired, TriggerCreated, WaitCreated, WaitOwner, WaitingEvent,
     WakeOn, WebhookSecretSet,
@@ -74,6 +75,8 @@ pub struct Wait {
     pub recoverability: Option<Recoverability>,
     /// The event that triggered it.
     pub triggered: Option<EventSeq>,
+    /// What its texts rest on.
+    pub derived: DerivedFrom,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +90,8 @@ pub struct Timer {
     pub work: Option<WorkId>,
     pub fired: u64,
     pub fired_at: Option<Timestamp>,
+    /// What its text rests on.
+    pub derived: DerivedFrom,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +226,7 @@ impl Waiting {
             due: after_ms.map(|after_ms| place.at.after_ms(after_ms)),
             recoverability: event.recoverability.clone(),
             triggered: None,
+            derived: DerivedFrom::or_operator(event.derived_from.as_ref()),
         };
         self.waits.insert(event.wait, wait);
         Ok(())
@@ -241,6 +247,7 @@ impl Waiting {
             work: event.work,
             fired: 0,
             fired_at: None,
+            derived: DerivedFrom::or_operator(event.derived_from.as_ref()),
         };
         self.timers.insert(event.timer, timer);
         Ok(())

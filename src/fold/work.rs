@@ -16,6 +16,7 @@
 //! **Invariant:** the focus is an open item.
 
 use super::{Illegal, Place};
+use crate::events::queue::DerivedFrom;
 use crate::events::work::{
     BlockerChange, PlanStatus, Todo, TodoStatus, WorkChange, WorkEvent, WorkItemCreated, WorkItemUpdated,
 };
@@ -62,6 +63,10 @@ pub struct WorkItem {
     /// The event that held it.
     pub held: Option<EventSeq>,
     pub held_reason: String,
+    /// The least trusted of all that its texts ever rested on.
+    pub derived: DerivedFrom,
+    /// What the plan rests on, as it stands.
+    pub plan_derived: DerivedFrom,
 }
 
 /// What stands in an item's way.
@@ -96,6 +101,8 @@ impl WorkItem {
             continued_at: place.at,
             held: None,
             held_reason: String::new(),
+            derived: DerivedFrom::or_operator(None),
+            plan_derived: DerivedFrom::or_operator(None),
         }
     }
 
@@ -128,7 +135,12 @@ impl WorkItem {
         self.held_reason.clear();
     }
 
-    fn change(&mut self, change: &WorkChange, place: Place) {
+    fn change(&mut self, change: &WorkChange, derived_from: Option<&DerivedFrom>, place: Place) {
+        let derived = DerivedFrom::or_operator(derived_from);
+        if change.plan.is_some() {
+            self.plan_derived = derived.clone();
+        }
+        self.derived = derived.least(self.derived.clone());
         let WorkChange { objective, plan, todos, plan_status, acceptance, .. } = change;
         set(&mut self.objective, objective.as_ref());
         set(&mut self.todos, todos.as_ref());
@@ -242,7 +254,7 @@ impl Works {
         }
         self.last = event.work;
         let mut item = WorkItem::new(place);
-        item.change(&event.change, place);
+        item.change(&event.change, event.derived_from.as_ref(), place);
         self.open.insert(event.work, item);
         Ok(())
     }
@@ -250,7 +262,7 @@ impl Works {
     fn update(&mut self, event: &WorkItemUpdated, place: Place) -> Result<(), Illegal> {
         let item = self.item(event.work)?;
         item.revision += 1;
-        item.change(&event.change, place);
+        item.change(&event.change, event.derived_from.as_ref(), place);
         Ok(())
     }
 

@@ -104,6 +104,7 @@ async fn take_in_webhook(
         causation_id: None,
         provided_trust: None,
         reply_route: None,
+        derived_from: None,
     };
     take_in(app, id, new, blob, by).await
 }

@@ -268,6 +268,11 @@ fn refused(tool: &str, error: &CallError) -> String {
     json(&Envelope::<Nothing> { tool_name: tool, status: "error", summary_text, result: None, error: Some(result) })
 }
 
+/// On one line, whatever a reader takes for the end of one: a result is no place for a label.
 fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("plain fields are JSON")
+    let text = serde_json::to_string(value).expect("plain fields are JSON");
+    let breaks = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
+    breaks
+        .iter()
+        .fold(text, |text, (sign, escape)| if text.contains(*sign) { text.replace(*sign, escape) } else { text })
 }

@@ -102,6 +102,7 @@ struct MessageProvenance<'a> {
     message_id: MessageId,
     correlation_id: Option<&'a str>,
     causation_id: Option<&'a str>,
+    derived_from: Value,
 }
 
 #[derive(Serialize)]
@@ -185,6 +186,7 @@ fn message_provenance(event: &Event) -> Option<MessageProvenance<'_>> {
         message_id: message.message,
         correlation_id: message.correlation_id.as_deref(),
         causation_id: message.causation_id.as_deref(),
+        derived_from: super::message::derived_from(message.derived_from.as_ref()),
     })
 }
 

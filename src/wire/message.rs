@@ -2,7 +2,7 @@
 
 use crate::decide::queue::{NewMessage, QueueCommand, SENDERS, Which};
 use crate::decide::waiting::NewWake;
-use crate::events::queue::{Admission, BodyType, Lane, MessageKind, Origin, Surface, Trust};
+use crate::events::queue::{Admission, BodyType, DerivedFrom, Lane, MessageKind, Origin, Surface, Trust};
 use crate::words::content::{Blob, Content};
 use crate::words::id::TokenName;
 use crate::words::time::Timestamp;
@@ -119,6 +119,7 @@ impl EnqueueBody {
             causation_id: self.causation_id,
             provided_trust: None,
             reply_route: None,
+            derived_from: None,
         };
         Ok((new, blob))
     }
@@ -141,6 +142,7 @@ impl PromptBody {
             causation_id: None,
             provided_trust: None,
             reply_route: None,
+            derived_from: None,
         };
         (new, blob)
     }
@@ -172,7 +174,7 @@ fn kinds_from(name: &str) -> Result<&'static [MessageKind], BodyError> {
 impl From<WakeBody> for NewWake {
     fn from(body: WakeBody) -> Self {
         let WakeBody { reason, source, correlation_id, causation_id } = body;
-        Self { reason, source, correlation_id, causation_id, body: None }
+        Self { reason, source, correlation_id, causation_id, body: None, derived_from: None }
     }
 }
 
@@ -262,6 +264,11 @@ pub(crate) use says_trust;
 says_trust!(DropManyBody);
 impl ControlBody for PromptBody {}
 impl ControlBody for WakeBody {}
+
+/// What a message rests on that an agent or the runtime made.
+pub fn derived_from(from: Option<&DerivedFrom>) -> Value {
+    from.map_or(Value::Null, |from| json!({"trust": from.trust, "agent_id": from.agent, "message_id": from.message}))
+}
 
 /// The trust that a control body names, if it is one. It is recorded and elevates nothing.
 pub fn provided_trust(name: Option<&str>) -> Result<Option<Trust>, BodyError> {

@@ -1,7 +1,7 @@
 //! Records: briefs, notices, messages, tasks and transcript entries.
 
 use super::event::{content, message_body};
-use super::message::origin;
+use super::message::{derived_from, origin};
 use crate::events::call::ExecRequest;
 use crate::events::operator::{BriefCreated, NotificationRequested};
 use crate::events::queue::{MessageEnqueued, MessageOutcome};
@@ -55,6 +55,7 @@ pub fn message(
         "metadata": message.metadata.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok()),
         "correlation_id": message.correlation_id,
         "causation_id": message.causation_id,
+        "derived_from": derived_from(message.derived_from.as_ref()),
         "outcome": outcome,
         "outcome_detail": detail,
         "run_id": run,

@@ -2,6 +2,7 @@
 //!
 //! The shapes are those that models are shown, with the names that clients of the control plane read beside them.
 
+use crate::events::queue::DerivedFrom;
 use crate::events::waiting::{
     DeliveryMode, Recoverability, TimerCreated, TriggerCreated, WaitCreated, WaitingEvent, WakeOn,
 };
@@ -43,6 +44,7 @@ fn timer_of(created: &TimerCreated, first: &Envelope) -> Timer {
         work: created.work,
         fired: 0,
         fired_at: None,
+        derived: DerivedFrom::or_operator(created.derived_from.as_ref()),
     }
 }
 
@@ -101,6 +103,7 @@ fn wait_of(created: &WaitCreated, first: &Envelope) -> Wait {
         due: None,
         recoverability: created.recoverability.clone(),
         triggered: None,
+        derived: DerivedFrom::or_operator(created.derived_from.as_ref()),
     }
 }
 

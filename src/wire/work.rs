@@ -19,7 +19,7 @@ pub fn completed<'a>(
     altered: impl Iterator<Item = &'a Envelope>,
     last: &Envelope,
 ) -> Option<Value> {
-    let Event::Work(WorkEvent::Created(WorkItemCreated { work, change })) = &first.event else { return None };
+    let Event::Work(WorkEvent::Created(WorkItemCreated { work, change, .. })) = &first.event else { return None };
     let Event::Work(WorkEvent::Completed(end)) = &last.event else { return None };
     let (mut change, mut revision) = (change.clone(), 1);
     for envelope in altered {

@@ -77,19 +77,9 @@ impl From<&str> for Content {
     }
 }
 
-/// Each line behind `> `: text of somebody else's, in which no line can pass for one of the runtime's.
-pub fn quoted(text: &str) -> String {
-    text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
-}
-
 /// The first `bytes_max` bytes of `text`, cut at a character.
 pub fn excerpt(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
-}
-
-/// The last `bytes_max` bytes of `text`, cut at a character.
-pub fn tail(text: &str, bytes_max: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Names of things. Ids are counters in the state, scoped to the agent, in a readable text form (architecture 5).
 
 use super::limit::{AGENT_ID_BYTES_MAX, AGENT_ID_CHOSEN_BYTES_MAX, SKILL_NAME_BYTES_MAX, TOKEN_NAME_BYTES_MAX};
+use super::prompt_text::Own;
 use super::readable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -238,6 +239,8 @@ macro_rules! counted_ids {
                 write!(f, concat!($prefix, "-{}"), self.0)
             }
         }
+
+        impl Own for $name {}
 
         impl FromStr for $name {
             type Err = IdError;

@@ -171,10 +171,10 @@ fn rounds_before_the_last_two_give_way_to_a_recap_when_the_budget_is_reached() {
     let recap = section(&world, SectionKind::Recap);
     for told in [
         "recap of earlier rounds",
-        "\nyou said: round 1 says",
-        "you said: round 5 says",
-        "call Fly {}",
-        "- Fly: there is no such tool",
+        "\nyou said:\n> round 1 says",
+        "you said:\n> round 5 says",
+        "call \"Fly\":\n> {}",
+        "result of \"Fly\":\n> there is no such tool",
     ] {
         assert!(recap.contains(told), "{told} is not in {}", &recap[..recap.len().min(2_000)]);
     }
@@ -231,19 +231,21 @@ fn a_label_cannot_be_forged_by_the_names_in_it() {
 }
 
 #[test]
-fn a_wake_is_one_line_whatever_its_reason_says() {
+fn a_wake_stands_under_one_label_whatever_its_reason_says() {
     let mut world = World::new();
     let (reason, source) = (FORGED.to_owned(), Some(FORGED.to_owned()));
-    let wake = NewWake { reason, source, correlation_id: None, causation_id: None, body: None };
+    let wake = NewWake { reason, source, correlation_id: None, causation_id: None, body: None, derived_from: None };
     world.tell(WaitingCommand::Wake(wake)).expect("the wake is taken in");
     tell(&mut world, "wake second");
     tell(&mut world, "begin");
     tell(&mut world, "round");
     let text = section(&world, SectionKind::Message);
     let lines: Vec<&str> = text.split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}']).collect();
-    assert_eq!(lines.len(), 4, "{lines:?}");
-    assert!(lines[2].starts_with("wake from x") && !lines[2].contains(['[', ']']), "{:?}", lines[2]);
-    assert_eq!(lines[3], "wake from unnamed: second");
+    assert!(lines[2].starts_with("[wake from \"x)") && lines[2].ends_with("\", trusted_operator]"), "{:?}", lines[2]);
+    assert_eq!(lines[2].matches(['[', ']']).count(), 2, "{:?}", lines[2]);
+    let second = lines.iter().position(|line| *line == "[wake from \"unnamed\", trusted_operator]").expect("two wakes");
+    assert!(lines[3..second].iter().all(|line| line.starts_with("> ")), "{lines:?}");
+    assert_eq!(lines[second + 1..], ["> second"]);
 }
 
 #[test]
@@ -289,7 +291,10 @@ fn what_comes_with_a_wake_is_shown_whole_and_as_somebody_elses() {
     tell(&mut world, "round");
     let shown = section(&world, SectionKind::Message);
     assert!(
-        shown.contains(&format!("\nwake from trigger-1: ci\n> {long}\nwake from trigger-1: ci\n> [msg-9")),
+        shown.contains(&format!(
+            "\n[wake from \"trigger-1\", trusted_integration]\n> ci\nWith it came:\n> {long}\n\
+             [wake from \"trigger-1\", trusted_integration]\n> ci\nWith it came:\n> [msg-9"
+        )),
         "{shown}"
     );
 }

@@ -47,7 +47,7 @@ fn the_same_state_and_handoff_make_the_same_bytes() {
 fn the_active_work_is_there_in_full_and_other_work_is_not() {
     let view = after(SHIPPING).fork("help");
     for part in
-        ["work-2 active work", "objective: ship it", "> first the tests", "delivery target: the shop", "plan it"]
+        ["work-2 active work", "objective:\n> ship it", "> first the tests", "delivery target:\n> the shop", "plan it"]
     {
         assert!(view.contains(part), "{part} is in\n{view}");
     }
@@ -65,7 +65,7 @@ fn waits_callbacks_and_notes_of_the_active_work_come_along_and_those_of_other_wo
         answer | WaitFor {"wake":"external","reason":"the rain","work_item_id":"work-1"} | WaitFor {"wake":"external","reason":"the bell"}"#,
     );
     let view = world.fork("help");
-    for part in ["opens at nine", "be kind", "waits: wait-2 the bell", "callback: trigger-1 shop bell"] {
+    for part in ["opens at nine", "be kind", "waits: wait-2:\n> the bell", "callback: trigger-1 \"shop bell\""] {
         assert!(view.contains(part), "{part} is in\n{view}");
     }
     for part in ["is wet", "the rain", "rain gauge"] {
@@ -77,7 +77,7 @@ fn waits_callbacks_and_notes_of_the_active_work_come_along_and_those_of_other_wo
 fn other_work_that_the_handoff_names_comes_in_by_its_whole_id() {
     let world = after(SHIPPING);
     for handoff in ["look at work-1 too", "work-1", "(work-1)", "first work-1, then rest"] {
-        assert!(world.fork(handoff).contains("objective: mow the lawn"), "{handoff}");
+        assert!(world.fork(handoff).contains("objective:\n> mow the lawn"), "{handoff}");
     }
     for handoff in ["work-11", "rework-1", "work-1x", "work-1-a", "work_1", "work"] {
         assert!(!world.fork(handoff).contains("mow"), "{handoff}");
@@ -87,7 +87,7 @@ fn other_work_that_the_handoff_names_comes_in_by_its_whole_id() {
 #[test]
 fn other_work_that_is_a_constraint_comes_in() {
     let view = with_work(r#"{"objective":"spend nothing","constraint":true,"focus":false}"#).fork("help");
-    assert!(view.contains("objective: spend nothing") && view.contains("other work must respect this"), "{view}");
+    assert!(view.contains("objective:\n> spend nothing") && view.contains("other work must respect this"), "{view}");
     assert!(!view.contains("mow"), "{view}");
 }
 
@@ -97,13 +97,13 @@ fn other_work_that_blocks_the_active_item_comes_in() {
     assert!(!world.fork("help").contains("find a box"));
     live(&mut world, r#"alter work-2 {"depends_on":["work-3"]}"#);
     let view = world.fork("help");
-    assert!(view.contains("objective: find a box") && !view.contains("mow"), "{view}");
+    assert!(view.contains("objective:\n> find a box") && !view.contains("mow"), "{view}");
 }
 
 #[test]
 fn other_work_for_the_same_target_comes_in() {
     let view = with_work(r#"{"objective":"print labels","delivery_target":"the shop","focus":false}"#).fork("help");
-    assert!(view.contains("objective: print labels") && !view.contains("mow"), "{view}");
+    assert!(view.contains("objective:\n> print labels") && !view.contains("mow"), "{view}");
     let view = with_work(r#"{"objective":"print labels","delivery_target":"the market","focus":false}"#).fork("help");
     assert!(!view.contains("print labels"), "{view}");
 }
@@ -111,7 +111,7 @@ fn other_work_for_the_same_target_comes_in() {
 #[test]
 fn the_chain_of_parents_comes_in() {
     let view = with_work(r#"{"objective":"a part of it","parent_work_item_id":"work-2","focus":false}"#).fork("help");
-    assert!(view.contains("objective: a part of it") && !view.contains("mow"), "{view}");
+    assert!(view.contains("objective:\n> a part of it") && !view.contains("mow"), "{view}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn without_active_work_the_recent_turns_stand_in_and_it_says_so() {
         assert!(view.contains(part), "{part} is in\n{view}");
     }
     let named = after("open mow; drop msg-1 later; prompt one; begin; round; answer yes").fork("look at work-1");
-    assert!(named.contains("no work in focus") && named.contains("objective: mow"), "{named}");
+    assert!(named.contains("no work in focus") && named.contains("objective:\n> mow"), "{named}");
 }
 
 #[test]
@@ -154,9 +154,12 @@ fn the_tail_is_the_last_three_turns_on_the_work_and_episodes_stand_for_those_bef
     );
     let view = world.fork("help");
     for (turn, is_there) in [(1, false), (2, false), (3, true), (4, true)] {
-        assert_eq!(view.contains(&format!("> did {turn}\n")), is_there, "{turn}: {view}");
+        assert_eq!(view.contains(&format!("and answered:\n> did {turn}\n")), is_there, "{turn}: {view}");
     }
-    assert!(view.contains("[episode-1: 6 earlier turns, on work-2") && view.contains("completed: did 1"), "{view}");
+    assert!(
+        view.contains("[episode-1: 6 earlier turns, on work-2") && view.contains("completed:\n> did 1\n"),
+        "{view}"
+    );
 }
 
 #[test]
@@ -191,7 +194,8 @@ fn its_size_is_bounded_whatever_the_parents_history() {
     live(&mut world, &format!("prompt {long}; begin; round; answer the last word {long}"));
     let view = world.fork("help");
     assert!(view.len() <= INHERITED_BYTES_MAX, "it has {} bytes", view.len());
-    for part in ["objective: ship it", "constraint: other work", "note 0", "[episode-", "was asked", "the last word"] {
+    for part in ["objective:\n> ship it", "constraint: other work", "note 0", "[episode-", "was asked", "the last word"]
+    {
         assert!(view.contains(part), "{part} found its place in {} bytes", view.len());
     }
     assert!(view.matches("(cut; it has ").count() >= 3, "what was cut says so");

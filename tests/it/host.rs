@@ -203,6 +203,7 @@ pub fn prompt(text: &str) -> Request {
         causation_id: None,
         provided_trust: None,
         reply_route: None,
+        derived_from: None,
     };
     Request::new(QueueCommand::Enqueue(new), Cause::Operator)
 }

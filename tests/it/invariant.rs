@@ -133,7 +133,7 @@ const CASES_WAITING: &[Case] = &[
         |state| {
             state.agent.lifecycle = Lifecycle::Archived;
             state.waiting.waits.clear();
-            let stray = holon::fold::outbox::Delivery::Notice { text: Content::from("x") };
+            let stray = holon::fold::outbox::Delivery::Notice { text: Content::from("x"), derived_from: None };
             state.agent.supervisor = Some(state.agent_id.clone());
             state.agent.supervising_task = Some(TaskId(1));
             state.outbox.owed.insert(EventSeq(1), stray);

@@ -145,6 +145,7 @@ fn enqueue(state: &AgentState) -> (Request, Vec<Blob>) {
         causation_id: None,
         provided_trust: None,
         reply_route: None,
+        derived_from: None,
     };
     let mut request = Request::new(QueueCommand::Enqueue(new), Cause::Operator);
     if number.is_multiple_of(2) {

@@ -281,7 +281,7 @@ fn sleep_with_runnable_work_is_continued_at_once_and_then_with_back_off() {
         msg-1 settled processed run-1
         run-1 completed after 1 rounds
         work_item_continued work=work-1
-        msg-2 enqueued normal system_tick trusted_system: work-1 can go on: build
+        msg-2 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > posture
         has_queued_input message_waiting [17]
         > owed
@@ -327,7 +327,7 @@ fn sleep_while_a_task_is_waited_for_rests_until_it_ends() {
         > exit task-1 0 built
         task-1 completed, code 0
         wait_triggered wait=wait-1 by.task=task-1
-        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > posture
         has_queued_input message_waiting [28]
         "#,

@@ -113,7 +113,7 @@ fn asked_for_parent(asked: &[Asked]) {
 fn asked_for_child(asked: &[Asked]) {
     let [first, looked] = asked else { panic!("{} requests", asked.len()) };
     assert!(asked.iter().all(|asked| asked.tools == offered(Preset::PrivateChild)), "a child is offered less");
-    assert!(first.message().ends_with("\nreview what was built") && first.message().contains("trusted_system"));
+    assert!(first.message().ends_with("\n> review what was built") && first.message().contains("trusted_system"));
     assert_eq!(added(first, looked), ["call-look", "call-look: exit code 0"]);
     assert_eq!(result(looked, "call-look")["output"], "looks good\n");
 }

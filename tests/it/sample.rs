@@ -16,8 +16,8 @@ use holon::events::operator::{
     DeliveryFailed, DeliverySubmitted, NotificationRequested, ReplyRoute,
 };
 use holon::events::queue::{
-    Admission, BodyType, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled, Origin, Subject, Surface,
-    Trust,
+    Admission, Author, BodyType, DerivedFrom, Lane, MessageEnqueued, MessageKind, MessageOutcome, MessageSettled,
+    Origin, Subject, Surface, Trust,
 };
 use holon::events::task::{
     Caller, ChildDirected, ChildLifecycle, CommandOutput, CommandSpec, Exit, Kept, Supervisor, TaskChildSpawned,
@@ -179,6 +179,10 @@ fn reply_route() -> ReplyRoute {
     ReplyRoute { binding: BindingId(2), route_id: "thread-7".into(), correlation_id: text("correlation") }
 }
 
+fn derived() -> Option<DerivedFrom> {
+    Some(DerivedFrom { trust: Trust::UntrustedExternal, agent: Some(agent("main")), message: Some(MessageId(7)) })
+}
+
 fn queue_events() -> Vec<Event> {
     let enqueued = MessageEnqueued {
         message: MessageId(7),
@@ -196,6 +200,8 @@ fn queue_events() -> Vec<Event> {
         causation_id: text("causation"),
         provided_trust: Some(Trust::TrustedOperator),
         reply_route: Some(reply_route()),
+        derived_from: derived(),
+        author: Author::Runtime,
     };
     let outcome = MessageOutcome::Dropped("sent by mistake".into());
     vec![enqueued.into(), MessageSettled { message: MessageId(7), outcome }.into()]
@@ -299,16 +305,25 @@ fn task_events() -> Vec<Event> {
     let caller = Some(Caller { run: RunId(5), round: 2, call: 1 });
     let (attempt, exit) = (Some(EventSeq(12)), Exit::Signal(15));
     vec![
-        TaskCreateRequested { task, request: exec(), summary: "ls".into(), caller, work: Some(WorkId(2)) }.into(),
+        TaskCreateRequested {
+            task,
+            request: exec(),
+            summary: "ls".into(),
+            caller,
+            work: Some(WorkId(2)),
+            derived_from: derived(),
+        }
+        .into(),
         TaskChildSpawned {
             task,
             child: agent("main.c1"),
             summary: "look".into(),
             mode: WorkspaceMode::Worktree,
             work: Some(WorkId(2)),
+            derived_from: derived(),
         }
         .into(),
-        TaskInputRequested { task, text: stored(), offset: 64 }.into(),
+        TaskInputRequested { task, text: stored(), offset: 64, derived_from: derived() }.into(),
         TaskInputDelivered { task, entry: EventSeq(20), outcome: ErrandOutcome::Taken }.into(),
         ChildDirected { task, lifecycle: ChildLifecycle::Stopped, entry: EventSeq(13) }.into(),
         TaskStarted { task, boot: Boot(4), signer: Some(Hash([7; 32])) }.into(),
@@ -327,6 +342,7 @@ fn other_events() -> Vec<Event> {
         body: Some(stored()),
         disposition: WakeDisposition::Woken,
         message: MessageId(9),
+        derived_from: derived(),
     };
     let brief = BriefCreated {
         work: Some(WorkId(2)),
@@ -386,10 +402,10 @@ fn change() -> WorkChange {
 }
 
 fn work_events() -> Vec<Event> {
-    let work = WorkId(2);
+    let (work, cleared) = (WorkId(2), WorkChange { blocker: Some(BlockerChange::Clear), ..change() });
     vec![
-        WorkItemCreated { work, change: change() }.into(),
-        WorkItemUpdated { work, change: WorkChange { blocker: Some(BlockerChange::Clear), ..change() } }.into(),
+        WorkItemCreated { work, change: change(), derived_from: derived() }.into(),
+        WorkItemUpdated { work, change: cleared, derived_from: None }.into(),
         WorkItemPicked { work }.into(),
         WorkItemCompleted { work, report: stored(), todos_unfinished: 1 }.into(),
         WorkItemContinued { work }.into(),
@@ -407,9 +423,16 @@ fn waiting_events() -> Vec<Event> {
         reason: "the build".into(),
         recheck_after_ms: Some(3_600_000),
         recoverability: Some(Recoverability::ExplicitNoFallback("nobody answers".into())),
+        derived_from: derived(),
     };
-    let timer_created =
-        TimerCreated { timer, duration_ms: 10_000, interval_ms: Some(60_000), summary: text("look"), work };
+    let timer_created = TimerCreated {
+        timer,
+        duration_ms: 10_000,
+        interval_ms: Some(60_000),
+        summary: text("look"),
+        work,
+        derived_from: derived(),
+    };
     let (mode, token_hash) = (DeliveryMode::Enqueue, hash());
     vec![
         created.into(),

@@ -139,7 +139,7 @@ async fn an_agent_is_told_of_its_skills_and_reads_them_from_wherever_it_works() 
     daemon.post(INSTALL, builtin()).await;
     let section = told(&daemon).await;
     let path = installed(&home, "mend").join("SKILL.md").display().to_string();
-    assert!(section.contains(&format!("- mend: Mends what broke\n  {path}\n")), "{section}");
+    assert!(section.contains(&format!("> - mend: Mends what broke\n>   {path}\n")), "{section}");
     assert!(section.contains("- long-work: How to hold work") && !section.contains("stray"), "{section}");
 
     let message = daemon.prompt("main", "read up").await;

@@ -44,6 +44,7 @@ impl Agent {
             causation_id: None,
             provided_trust: None,
             reply_route: None,
+            derived_from: None,
         }));
         let policy = Settings::new(id, "/".into(), vec!["a/model".into()]).policy(None);
         agent.told(TurnCommand::Start { policy, guidance: Vec::new() });

@@ -260,6 +260,7 @@ impl World {
             causation_id: None,
             provided_trust: None,
             reply_route: None,
+            derived_from: None,
         }
     }
 }

@@ -58,8 +58,10 @@ impl Errand {
     pub(crate) fn delivery(state: &AgentState, entry: EventSeq) -> Option<Self> {
         let (to, task) = (state.agent.supervisor.clone()?, state.agent.supervising_task?);
         let what = match state.outbox.owed.get(&entry)?.clone() {
-            Delivery::Report { status, report, usage } => Matter::Report { task, status, report, usage },
-            Delivery::Notice { text } => Matter::Notice { task, text },
+            Delivery::Report { status, report, usage, derived_from } => {
+                Matter::Report { task, status, report, usage, derived_from }
+            }
+            Delivery::Notice { text, derived_from } => Matter::Notice { task, text, derived_from },
         };
         Some(Self::new(state, to, entry, what, Then::Delivered { entry }))
     }
@@ -79,8 +81,9 @@ impl Errand {
     /// Input for a child: a message of its supervisor.
     pub(crate) fn input(state: &AgentState, task: TaskId, entry: EventSeq) -> Option<Self> {
         let open = state.tasks.open.get(&task)?;
-        let (child, text) = (open.child()?.agent.clone(), open.inputs.get(&entry)?.text.clone());
-        Some(Self::new(state, child, entry, Matter::Input { task, text }, Then::InputDelivered { task, entry }))
+        let (child, input) = (open.child()?.agent.clone(), open.inputs.get(&entry)?);
+        let what = Matter::Input { task, text: input.text.clone(), derived_from: input.derived.clone() };
+        Some(Self::new(state, child, entry, what, Then::InputDelivered { task, entry }))
     }
 
     fn new(state: &AgentState, to: AgentId, entry: EventSeq, what: Matter, then: Then) -> Self {

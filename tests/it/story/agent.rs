@@ -87,7 +87,7 @@ fn an_abort_ends_the_command_of_the_run_and_no_other() {
         task-2 cancelled, signal 15
         > exit task-1 0 done
         task-1 completed, code 0
-        msg-2 enqueued next task_result trusted_system: task-1 (long) completed, exit code 0. Output of 4 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > posture
         archived paused [20]
         ",
@@ -171,7 +171,7 @@ fn a_stop_keeps_the_queue_and_interrupts_every_command() {
         StopTask { task: TaskId(2), attempt: EventSeq(15) }
         > exit task-1 signal-15
         task-1 interrupted, signal 15
-        msg-3 enqueued next task_result trusted_system: task-1 (long) interrupted, signal 15. Output of 0 bytes begins:
+        msg-3 enqueued next task_result trusted_system: task-1 interrupted, signal 15
         > exit task-2 signal-9
         task-2 interrupted, signal 9
         > posture

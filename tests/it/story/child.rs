@@ -42,7 +42,7 @@ fn a_child_works_by_itself_and_its_result_comes_once() {
         > take main.c1
         errand_taken from=main.c1 errand=message entry=11
         task-1 completed, reported
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 15 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, it has reported
         main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
@@ -101,7 +101,7 @@ fn what_a_child_owes_is_taken_in_its_order_and_once_however_often_it_comes() {
         > take main.c1
         errand_taken from=main.c1 errand=message entry=16
         task-1 completed, reported
-        msg-3 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 8 bytes begins:
+        msg-3 enqueued next task_result trusted_system: task-1 completed, it has reported
         main.c1: outbox_delivered entry=16 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
@@ -278,7 +278,7 @@ fn a_child_that_waits_for_the_outside_has_not_come_to_rest() {
         > of main.c1 owed
         main.c1: EndWait { wait: WaitId(1) } in 3600000 ms
         > of main.c1 callback wake token it has come
-        main.c1: msg-2 enqueued next system_tick trusted_system: The agent was woken.
+        main.c1: msg-2 enqueued next system_tick trusted_integration: The agent was woken.
         main.c1: wait_triggered wait=wait-1 by.message=msg-2
         main.c1: msg-2 woken by wake: ci | it has come
         main.c1: callback_delivered trigger=trigger-1 message=msg-2
@@ -313,7 +313,7 @@ fn a_child_that_fails_reports_its_failure() {
         > take main.c1
         errand_taken from=main.c1 errand=message entry=11
         task-1 failed, reported
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) failed, it has reported. Output of 152 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 failed, it has reported
         main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
@@ -347,14 +347,14 @@ fn results_that_come_together_come_each() {
         > take main.c2
         errand_taken from=main.c2 errand=message entry=11
         task-2 completed, reported
-        msg-2 enqueued next task_result trusted_system: task-2 (two) completed, it has reported. Output of 11 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-2 completed, it has reported
         main.c2: outbox_delivered entry=11 outcome=taken
         main.c2: agent_archive_requested reason=delegation_ended
         main.c2: agent_archived
         > take main.c1
         errand_taken from=main.c1 errand=message entry=11
         task-1 completed, reported
-        msg-3 enqueued next task_result trusted_system: task-1 (one) completed, it has reported. Output of 10 bytes begins:
+        msg-3 enqueued next task_result trusted_system: task-1 completed, it has reported
         main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived
@@ -395,7 +395,7 @@ fn a_task_that_is_stopped_ends_its_child() {
         > take main.c1
         errand_taken from=main.c1 errand=message entry=17
         task-1 cancelled, reported
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) cancelled, it has reported. Output of 66 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 cancelled, it has reported
         main.c1: outbox_delivered entry=17 outcome=taken
         main.c1: agent_archived
         > of main.c1 posture
@@ -421,7 +421,7 @@ fn a_result_that_was_there_before_the_child_was_ended_is_the_one_that_counts() {
         > take main.c1
         errand_taken from=main.c1 errand=message entry=11
         task-1 completed, reported
-        msg-2 enqueued next task_result trusted_system: task-1 (look into it) completed, it has reported. Output of 8 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, it has reported
         main.c1: outbox_delivered entry=11 outcome=taken
         main.c1: agent_archived
         "#,

@@ -87,7 +87,7 @@ fn an_episode_is_closed_when_the_work_changes() {
         run-2 completed after 1 rounds
         episode-1 holds run-1 to run-1: work_changed
         work_item_continued work=work-1
-        msg-3 enqueued normal system_tick trusted_system: work-1 can go on: build
+        msg-3 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         "#,
     );
 }
@@ -116,7 +116,7 @@ fn an_episode_is_closed_when_a_task_rejoins() {
         given prompt go; begin; round; answer | exec make; run task-1; promote task-1; round; answer later
         > exit task-1 0 ok
         task-1 completed, code 0
-        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 2 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > begin
         run-2 begun on msg-2
         incoming msg-2

@@ -310,8 +310,8 @@ fn hand(world: &mut World, task: TaskId) -> Vec<String> {
     let open = world.state.tasks.open.get(&task);
     let owed = open.and_then(|open| Some((open.child()?.agent.clone(), open.inputs.first_key_value()?)));
     let Some((child, (entry, input))) = owed else { return vec![format!("! {task} is owed no input")] };
-    let (entry, text) = (*entry, input.text.clone());
-    let errand = Errand { from: world.state.agent_id.clone(), entry, what: Matter::Input { task, text } };
+    let (entry, text, derived_from) = (*entry, input.text.clone(), input.derived.clone());
+    let errand = Errand { from: world.state.agent_id.clone(), entry, what: Matter::Input { task, text, derived_from } };
     let mut told = named(child.as_str(), super::script::told(world.child(&child), AgentCommand::Take(errand)));
     let outcome = ErrandOutcome::Taken;
     told.extend(super::script::told(world, TaskCommand::InputDelivered { task, entry, outcome }));
@@ -327,8 +327,10 @@ fn bear(world: &mut World, child: &AgentId) -> Result<(EventSeq, Vec<String>), V
     };
     let entry = *entry;
     let what = match delivery.clone() {
-        Delivery::Report { status, report, usage } => Matter::Report { task, status, report, usage },
-        Delivery::Notice { text } => Matter::Notice { task, text },
+        Delivery::Report { status, report, usage, derived_from } => {
+            Matter::Report { task, status, report, usage, derived_from }
+        }
+        Delivery::Notice { text, derived_from } => Matter::Notice { task, text, derived_from },
     };
     let errand = Errand { from: child.clone(), entry, what };
     Ok((entry, super::script::told(world, AgentCommand::Take(errand))))

@@ -185,7 +185,14 @@ fn origin(kind: &str, name: &str) -> Origin {
 fn wake(rest: &str) -> WaitingCommand {
     let (reason, source) = rest.split_once(" from ").map_or((rest, None), |(reason, source)| (reason, Some(source)));
     let (reason, source) = (reason.to_owned(), source.map(str::to_owned));
-    WaitingCommand::Wake(NewWake { reason, source, correlation_id: None, causation_id: None, body: None })
+    WaitingCommand::Wake(NewWake {
+        reason,
+        source,
+        correlation_id: None,
+        causation_id: None,
+        body: None,
+        derived_from: None,
+    })
 }
 
 fn policy_with(settings: &str) -> TurnPolicy {

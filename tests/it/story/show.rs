@@ -4,7 +4,7 @@ use crate::world::World;
 use holon::events::agent::{AgentEvent, Answer};
 use holon::events::call::CallResult;
 use holon::events::operator::OperatorEvent;
-use holon::events::queue::{MessageOutcome, QueueEvent};
+use holon::events::queue::{MessageOutcome, QueueEvent, Trust};
 use holon::events::task::{Exit, TaskEvent};
 use holon::events::turn::{AfterAttempt, Entry, RoundRequested, TurnEvent, TurnTerminal};
 use holon::events::waiting::WaitingEvent;
@@ -40,7 +40,10 @@ pub fn event(envelope: &Envelope) -> String {
 
 /// The kind and what is filled of the body: each field by its path, texts by their first line.
 fn plainly(event: &Event) -> String {
-    let body = serde_json::to_value(event).expect("a body is JSON");
+    let mut body = serde_json::to_value(event).expect("a body is JSON");
+    if body["derived_from"]["trust"] == "trusted_operator" {
+        body["derived_from"] = Value::Null;
+    }
     format!("{}{}", event.kind(), fields("", &body))
 }
 
@@ -84,7 +87,10 @@ fn queue(event: &QueueEvent) -> String {
     match event {
         QueueEvent::Enqueued(event) => {
             let (kind, lane, trust) = (event.kind, event.lane, event.trust);
-            format!("{} enqueued {lane} {kind} {trust}: {}", event.message, line(&event.body))
+            let from =
+                event.derived_from.as_ref().filter(|from| from.trust != Trust::TrustedOperator && from.trust != trust);
+            let from = from.map(|from| format!(" from {}", from.trust)).unwrap_or_default();
+            format!("{} enqueued {lane} {kind} {trust}{from}: {}", event.message, line(&event.body))
         }
         QueueEvent::Settled(event) => format!("{} settled {}", event.message, outcome(&event.outcome)),
     }

@@ -28,7 +28,7 @@ fn a_command_that_outlasts_its_call_goes_on_and_its_end_is_a_message() {
         run-1 completed after 2 rounds
         > exit task-1 0 built
         task-1 completed, code 0
-        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > posture
         has_queued_input message_waiting [20]
         ",
@@ -52,7 +52,7 @@ fn the_output_of_a_task_is_read_while_it_runs_and_after() {
         RunTask { task: TaskId(1), attempt: EventSeq(10) }
         > exit task-1 0 all
         task-1 completed, code 0
-        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 3 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, exit code 0
         msg-2 settled coalesced msg-1
         result 2/1 task-1 completed, code 0: all
         > round
@@ -73,7 +73,7 @@ fn a_turn_that_has_seen_the_end_of_a_task_needs_no_message_about_it() {
         given prompt build; begin; round; answer building | exec make; run task-1; promote task-1; round
         > exit task-1 0 built
         task-1 completed, code 0
-        msg-2 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > answer and now | output task-1
         said 2: and now (1 calls)
         msg-2 settled coalesced msg-1
@@ -157,7 +157,7 @@ fn a_command_whose_end_is_unknown_is_lost_once_and_its_call_is_told() {
         given prompt build; begin; round; answer building | exec make; run task-1; promote task-1; round; answer ok
         > exit task-1 lost
         task-1 interrupted, lost
-        msg-2 enqueued next task_result trusted_system: task-1 (make) interrupted, its end is unknown: it may or may not have taken effe
+        msg-2 enqueued next task_result trusted_system: task-1 interrupted, its end is unknown: it may or may not have taken effect
         > begin
         run-2 begun on msg-2
         incoming msg-2
@@ -249,7 +249,7 @@ fn a_command_of_the_operators_is_nobodys_call_and_ends_in_a_message() {
         task-1 attempt 3 boot 1
         > exit task-1 0 built
         task-1 completed, code 0
-        msg-1 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        msg-1 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > stop
         stopped: operator
         > command make

@@ -180,7 +180,7 @@ fn a_timer_brings_the_work_it_was_set_for_into_focus() {
         msg-1 settled processed run-1
         run-1 completed after 2 rounds
         work_item_continued work=work-2
-        msg-2 enqueued normal system_tick trusted_system: work-2 can go on: second
+        msg-2 enqueued normal system_tick trusted_system: work-2 can go on. Its objective:
         > clock +5000
         > fire timer-1
         timer_fired timer=timer-1 message=msg-3
@@ -200,7 +200,7 @@ fn a_timer_brings_the_work_it_was_set_for_into_focus() {
         run-2 completed after 1 rounds
         episode-1 holds run-1 to run-1: work_changed
         work_item_continued work=work-1
-        msg-4 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-4 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         "#,
     );
 }

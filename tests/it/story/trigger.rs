@@ -8,7 +8,7 @@ fn a_wake_brings_a_hint_and_hints_join_the_tick_that_waits() {
         "
         given open first; drop msg-1 later; trigger wake secret ci
         > callback wake secret the build is green
-        msg-2 enqueued next system_tick trusted_system: The agent was woken.
+        msg-2 enqueued next system_tick trusted_integration: The agent was woken.
         msg-2 woken by wake: ci | the build is green
         callback_delivered trigger=trigger-1 message=msg-2
         > callback wake secret the build is green
@@ -20,7 +20,7 @@ fn a_wake_brings_a_hint_and_hints_join_the_tick_that_waits() {
         run-1 begun on msg-2
         incoming msg-2
         > callback wake secret the build is green
-        msg-3 enqueued next system_tick trusted_system: The agent was woken.
+        msg-3 enqueued next system_tick trusted_integration: The agent was woken.
         msg-3 woken by wake: ci | the build is green
         callback_delivered trigger=trigger-1 message=msg-3
         ",
@@ -98,7 +98,7 @@ fn a_callback_ends_the_waits_of_its_work_and_of_no_other() {
         run-1 completed after 2 rounds
         episode-1 holds run-1 to run-1: wait_began
         > callback wake secret green
-        msg-2 enqueued next system_tick trusted_system: The agent was woken.
+        msg-2 enqueued next system_tick trusted_integration: The agent was woken.
         wait_triggered wait=wait-1 by.message=msg-2
         msg-2 woken by wake: ci | green
         callback_delivered trigger=trigger-1 message=msg-2
@@ -129,7 +129,7 @@ fn wakes_for_several_items_join_one_tick_and_no_item_is_forgotten() {
         run-1 completed after 3 rounds
         episode-1 holds run-1 to run-1: wait_began
         > callback wake one green
-        msg-2 enqueued next system_tick trusted_system: The agent was woken.
+        msg-2 enqueued next system_tick trusted_integration: The agent was woken.
         wait_triggered wait=wait-1 by.message=msg-2
         msg-2 woken by wake: ci | green
         callback_delivered trigger=trigger-1 message=msg-2
@@ -150,7 +150,7 @@ fn wakes_for_several_items_join_one_tick_and_no_item_is_forgotten() {
         msg-2 settled processed run-2
         run-2 completed after 1 rounds
         work_item_continued work=work-1
-        msg-3 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-3 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > begin
         run-3 begun on msg-3
         incoming msg-3
@@ -170,7 +170,7 @@ fn wakes_for_several_items_join_one_tick_and_no_item_is_forgotten() {
         msg-3 settled processed run-3
         run-3 completed after 2 rounds
         work_item_continued work=work-2
-        msg-4 enqueued normal system_tick trusted_system: work-2 can go on: second
+        msg-4 enqueued normal system_tick trusted_system: work-2 can go on. Its objective:
         > begin
         run-4 begun on msg-4
         incoming msg-4

@@ -44,7 +44,7 @@ fn news_from_outside_ends_a_wait_and_its_turn_takes_up_the_work() {
         round 1 attempt 24 boot 1 model 0
         > answer seen | WaitFor {"wake":"external","reason":"the second review"}
         said 1: seen (1 calls)
-        wait_created wait=wait-2 owner.work=work-1 reason="the second review" recheck_after_ms=3600000 recoverability=weak
+        wait_created wait=wait-2 owner.work=work-1 reason="the second review" recheck_after_ms=3600000 recoverability=weak derived_from.trust=untrusted_external derived_from.message=msg-2
         result 1/0 waiting.wait=wait-2
         brief-3 result msg-2: seen
         msg-2 settled processed run-2
@@ -138,7 +138,7 @@ fn a_cancelled_wait_leaves_its_work_runnable() {
         > cancel wait-1
         wait_cancelled wait=wait-1 reason=operator
         work_item_continued work=work-1
-        msg-2 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-2 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > cancel wait-1
         ! wait wait-1 has ended
         > cancel wait-7
@@ -172,7 +172,7 @@ fn a_wait_that_nothing_ends_expires_and_the_agent_looks_by_itself() {
         > clock +9000
         > due wait-1
         wait_expired wait=wait-1
-        msg-2 enqueued next system_tick trusted_system: Nothing came yet for wait-1, look by yourself: the review
+        msg-2 enqueued next system_tick trusted_system: Nothing came yet for wait-1, look by yourself:
         > due wait-1
         ! there is nothing to do
         > begin
@@ -194,7 +194,7 @@ fn a_wait_for_a_time_is_triggered_by_it() {
         > clock +5000
         > due wait-1
         wait_triggered wait=wait-1 by=due
-        msg-2 enqueued next system_tick trusted_system: The time has come: a pause
+        msg-2 enqueued next system_tick trusted_system: The time has come:
         > begin
         run-2 begun on msg-2
         incoming msg-2
@@ -221,7 +221,7 @@ fn the_end_of_a_task_ends_the_wait_for_it() {
         > exit task-1 0 built
         task-1 completed, code 0
         wait_triggered wait=wait-1 by.task=task-1
-        msg-3 enqueued next task_result trusted_system: task-1 (make) completed, exit code 0. Output of 5 bytes begins:
+        msg-3 enqueued next task_result trusted_system: task-1 completed, exit code 0
         > begin
         run-2 begun on msg-3
         incoming msg-3
@@ -363,7 +363,7 @@ fn a_stopped_agent_waits_on_and_looks_when_it_is_started() {
         EndWait { wait: WaitId(1) }
         > due wait-1
         wait_expired wait=wait-1
-        msg-2 enqueued next system_tick trusted_system: Nothing came yet for wait-1, look by yourself: the review
+        msg-2 enqueued next system_tick trusted_system: Nothing came yet for wait-1, look by yourself:
         "#,
     );
 }

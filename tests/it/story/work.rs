@@ -9,7 +9,7 @@ fn work_is_continued_at_once_then_ever_more_rarely_and_held_when_nothing_comes_o
         > open ship it
         work_item_created work=work-1 change.objective="ship it"
         work_item_continued work=work-1
-        msg-1 enqueued normal system_tick trusted_system: work-1 can go on: ship it
+        msg-1 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > begin
         run-1 begun on msg-1
         incoming msg-1
@@ -28,7 +28,7 @@ fn work_is_continued_at_once_then_ever_more_rarely_and_held_when_nothing_comes_o
         > clock +5000
         > continue work-1
         work_item_continued work=work-1
-        msg-2 enqueued normal system_tick trusted_system: work-1 can go on: ship it
+        msg-2 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > begin
         run-2 begun on msg-2
         incoming msg-2
@@ -45,7 +45,7 @@ fn work_is_continued_at_once_then_ever_more_rarely_and_held_when_nothing_comes_o
         > clock +10000
         > continue work-1
         work_item_continued work=work-1
-        msg-3 enqueued normal system_tick trusted_system: work-1 can go on: ship it
+        msg-3 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > begin
         run-3 begun on msg-3
         incoming msg-3
@@ -109,7 +109,7 @@ fn a_hold_is_lifted_by_an_update() {
         > alter work-1 {"plan_status":"ready"}
         work_item_updated work=work-1 change.plan_status=ready
         work_item_continued work=work-1
-        msg-4 enqueued normal system_tick trusted_system: work-1 can go on: ship it
+        msg-4 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         "#,
     );
 }
@@ -137,7 +137,7 @@ fn a_hold_is_lifted_by_what_the_operator_says() {
         msg-4 settled processed run-4
         run-4 completed after 1 rounds
         work_item_continued work=work-1
-        msg-5 enqueued normal system_tick trusted_system: work-1 can go on: ship it
+        msg-5 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         ",
     );
 }
@@ -165,7 +165,7 @@ fn a_hold_is_lifted_by_a_wake() {
         msg-4 settled processed run-4
         run-4 completed after 1 rounds
         work_item_continued work=work-1
-        msg-5 enqueued normal system_tick trusted_system: work-1 can go on: ship it
+        msg-5 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         ",
     );
 }
@@ -181,7 +181,7 @@ fn a_held_item_does_not_hold_another_one() {
         > open second
         work_item_created work=work-2 change.objective=second
         work_item_continued work=work-2
-        msg-4 enqueued normal system_tick trusted_system: work-2 can go on: second
+        msg-4 enqueued normal system_tick trusted_system: work-2 can go on. Its objective:
         > begin
         run-4 begun on msg-4
         incoming msg-4
@@ -224,7 +224,7 @@ fn the_item_in_focus_is_continued_before_the_others() {
         msg-1 settled processed run-1
         run-1 completed after 2 rounds
         work_item_continued work=work-2
-        msg-2 enqueued normal system_tick trusted_system: work-2 can go on: second Next: fill
+        msg-2 enqueued normal system_tick trusted_system: work-2 can go on. Its objective:
         > pick work-1
         work_item_picked work=work-1
         > posture
@@ -232,7 +232,7 @@ fn the_item_in_focus_is_continued_before_the_others() {
         > drop msg-2 not this one
         msg-2 settled dropped: not this one
         work_item_continued work=work-1
-        msg-3 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-3 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > begin
         run-2 begun on msg-3
         incoming msg-3
@@ -343,7 +343,7 @@ fn a_blocker_keeps_its_time_until_it_is_set_anew_or_cleared() {
         > alter work-1 {"blocker":"clear"}
         work_item_updated work=work-1 change.blocker=clear
         work_item_continued work=work-1
-        msg-2 enqueued normal system_tick trusted_system: work-1 can go on: first of all
+        msg-2 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > owed
         StartTurn
         "#,
@@ -416,7 +416,7 @@ fn work_that_is_opened_from_outside_leaves_the_focus_where_it_is() {
         msg-1 settled processed run-1
         run-1 completed after 2 rounds
         work_item_continued work=work-1
-        msg-2 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-2 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > begin
         run-2 begun on msg-2
         incoming msg-2
@@ -443,7 +443,7 @@ fn a_stopped_agent_is_not_continued_and_takes_up_its_work_when_it_is_started() {
         ContinueWork { work: WorkId(1) }
         > continue work-1
         work_item_continued work=work-1
-        msg-2 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-2 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         ",
     );
 }
@@ -457,7 +457,7 @@ fn what_cannot_be_of_work_is_refused() {
         > open first
         work_item_created work=work-1 change.objective=first
         work_item_continued work=work-1
-        msg-1 enqueued normal system_tick trusted_system: work-1 can go on: first
+        msg-1 enqueued normal system_tick trusted_system: work-1 can go on. Its objective:
         > alter work-1 {"depends_on":["work-1"]}
         ! depends_on names the item itself
         > alter work-1 {"depends_on":["work-7"]}

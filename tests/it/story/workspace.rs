@@ -190,7 +190,7 @@ fn a_worktree_outlives_its_task_until_it_is_settled_and_is_settled_once() {
         > take main.c1
         errand_taken from=main.c1 errand=message entry=13
         task-1 completed, reported
-        msg-2 enqueued next task_result trusted_system: task-1 (mend it) completed, it has reported. Output of 6 bytes begins:
+        msg-2 enqueued next task_result trusted_system: task-1 completed, it has reported
         main.c1: outbox_delivered entry=13 outcome=taken
         main.c1: agent_archive_requested reason=delegation_ended
         main.c1: agent_archived

@@ -35,11 +35,18 @@ pub(super) const SHAPES: &[Shape] = &[
             ("metadata", "any"),
             ("correlation_id", "?text"),
             ("causation_id", "?text"),
+            ("derived_from", "?DerivedFrom"),
             ("outcome", "?processed|aborted|interjected|coalesced|dropped"),
             ("outcome_detail", "?text"),
             ("run_id", "?run"),
             ("brief_ids", "[brief]"),
         ],
+    ),
+    told(
+        "DerivedFrom",
+        "What a message rests on that an agent or the runtime made: the least trust of it, and the message that the turn \
+         which made it answered. No agent means the message's own; no message, that there was no turn.",
+        &[("trust", "TrustLevel"), ("agent_id", "?agent"), ("message_id", "?message")],
     ),
     told(
         "Origin",
@@ -132,6 +139,7 @@ pub(super) const SHAPES: &[Shape] = &[
             ("correlation_id?", "?text"),
             ("causation_id?", "?text"),
             ("actor?", "Actor"),
+            ("derived_from?", "?DerivedFrom"),
         ],
     ),
     told(

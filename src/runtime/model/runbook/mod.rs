@@ -20,7 +20,7 @@
 //! A runbook that can outlast its turn is kept in a work item: its text is the plan, and its progress the todo list, so
 //! that any later turn resumes it. A step that fails ends the runbook; a work item is then blocked, and says why.
 //!
-//! Only what the operator or the runtime says is a runbook: others could make it run anything, for it never doubts.
+//! Only what derives from the operator is a runbook: others could make it run anything, for it never doubts.
 
 mod program;
 mod reading;
@@ -119,7 +119,7 @@ fn programs(turn: &Turn<'_>) -> Vec<Program> {
     let told = turn.messages.iter().enumerate().map(|(index, message)| {
         let steps = message.steps();
         let resumes = index == 0 && !steps.iter().any(Step::is_instruction);
-        match turn.work.as_ref().filter(|work| resumes && !work.todos.is_empty()) {
+        match turn.work.as_ref().filter(|work| resumes && work.instructs && !work.todos.is_empty()) {
             Some(work) => Program::resumed(work),
             None => Program::new(steps),
         }
@@ -132,12 +132,12 @@ fn programs(turn: &Turn<'_>) -> Vec<Program> {
 fn noted(turn: &Turn<'_>) -> String {
     let Some(first) = turn.messages.first() else { return "The message is empty.".to_owned() };
     let lines: Vec<&str> = first.body.lines().filter(|line| !line.trim().is_empty()).collect();
-    let mut text = format!("{}\n", heading(*first, lines.is_empty()));
+    let mut text = format!("{}\n", heading(first, lines.is_empty()));
     write_lines(&mut text, "> ", &lines);
     text.trim_end().to_owned()
 }
 
-fn heading(message: Message<'_>, is_empty: bool) -> &'static str {
+fn heading(message: &Message<'_>, is_empty: bool) -> &'static str {
     match (is_empty, message.instructs()) {
         (true, _) => "The message is empty.",
         (false, true) => {

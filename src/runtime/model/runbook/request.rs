@@ -3,6 +3,7 @@
 use super::step::{Step, instructs};
 use crate::context::request::{Part, ToolResultPart};
 use crate::events::queue::{MessageKind, Trust};
+use crate::words::prompt_text::operator_line;
 
 /// The turn as the request shows it.
 pub(super) struct Turn<'a> {
@@ -37,11 +38,12 @@ fn current(parts: &[Part]) -> &[Part] {
     &parts[parts.iter().rposition(is_answer).map_or(0, |index| index + 1)..]
 }
 
-/// A message: the runtime's label and what the sender wrote.
-#[derive(Clone, Copy)]
+/// A message: the runtime's label and what the sender said.
+#[derive(Clone)]
 pub(super) struct Message<'a> {
     label: &'a str,
-    pub body: &'a str,
+    /// Without its quotation marks.
+    pub body: String,
     /// How many results of calls the turn had when it came.
     pub results_before: usize,
 }
@@ -49,24 +51,40 @@ pub(super) struct Message<'a> {
 impl<'a> Message<'a> {
     /// None for a section that is no message.
     fn read(text: &'a str, results_before: usize) -> Option<Self> {
-        let (first, body) = text.split_once('\n').unwrap_or((text, ""));
+        let (first, shown) = text.split_once('\n').unwrap_or((text, ""));
         let label = first.strip_prefix('[')?.strip_suffix(']')?;
-        label.starts_with("msg-").then_some(Self { label, body, results_before })
+        let kind = kind(label).filter(|_| label.starts_with("msg-"))?;
+        let body = if kind == MessageKind::OperatorPrompt { unescaped(shown) } else { unquoted(shown) };
+        Some(Self { label, body, results_before })
     }
 
-    pub(super) fn steps(self) -> Vec<Step> {
-        if self.instructs() { Step::read_all(self.body) } else { Step::quote_all(self.body) }
+    pub(super) fn steps(&self) -> Vec<Step> {
+        if self.instructs() { Step::read_all(&self.body) } else { Step::quote_all(&self.body) }
     }
 
-    /// The trust is the last but one word of the label: those before it may repeat what a sender calls itself.
-    pub(super) fn instructs(self) -> bool {
-        let trust = self.label.rsplit(", ").nth(1).and_then(Trust::from_name);
-        matches!(trust, Some(Trust::TrustedOperator | Trust::TrustedSystem)) && self.kind().is_some_and(instructs)
+    /// Only what derives from the operator is done. What it derives from is the last but one word of the label, or its
+    /// trust where that is the same: those before it may repeat what a sender calls itself.
+    pub(super) fn instructs(&self) -> bool {
+        let said = self.label.rsplit(", ").nth(1).unwrap_or_default();
+        let said = said.strip_prefix("derived from ").unwrap_or(said);
+        let trust = Trust::from_name(said.split(':').next().unwrap_or_default());
+        trust == Some(Trust::TrustedOperator) && kind(self.label).is_some_and(instructs)
     }
+}
 
-    fn kind(self) -> Option<MessageKind> {
-        self.label.split(' ').nth(1).and_then(MessageKind::from_name)
-    }
+fn kind(label: &str) -> Option<MessageKind> {
+    label.split(' ').nth(1).and_then(MessageKind::from_name)
+}
+
+/// What the operator said, of which some lines may stand behind a backslash.
+fn unescaped(shown: &str) -> String {
+    shown.split('\n').map(operator_line).collect::<Vec<_>>().join("\n")
+}
+
+/// What is quoted; the words of the runtime around it are left out, unless there is nothing else.
+fn unquoted(shown: &str) -> String {
+    let quoted: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("> ")).collect();
+    if quoted.is_empty() { shown.to_owned() } else { quoted.join("\n") }
 }
 
 /// The work in focus, as the prompt tells of it.
@@ -77,6 +95,8 @@ pub(super) struct WorkSection {
     pub is_blocked: bool,
     /// The plan, without its quotation marks.
     pub plan: String,
+    /// Whether the plan derives from the operator, so that it may be done.
+    pub instructs: bool,
     pub todos: Vec<Todo>,
     /// Whether the item waits for something.
     pub is_waiting: bool,
@@ -104,18 +124,20 @@ impl WorkSection {
         Some(section)
     }
 
+    /// Headings, each with what is quoted below it.
     fn read_body(&mut self, text: &str) {
         let mut part = "";
         for line in text.lines() {
-            if let Some(objective) = line.strip_prefix("objective: ") {
-                objective.clone_into(&mut self.objective);
-            } else if let Some(quoted) = line.strip_prefix("> ").filter(|_| part == "plan:") {
-                self.plan.push_str(quoted);
-                self.plan.push('\n');
-            } else if let Some(todo) = Todo::read(line).filter(|_| part == "todo:") {
-                self.todos.push(todo);
-            } else if line.ends_with(':') {
-                part = line;
+            match line.strip_prefix("> ") {
+                None => part = line,
+                Some(objective) if part == "objective:" => objective.clone_into(&mut self.objective),
+                Some(todo) if part == "todo:" => self.todos.extend(Todo::read(todo)),
+                Some(step) if part.starts_with("plan, ") => {
+                    self.instructs = part == "plan, trusted_operator:";
+                    self.plan.push_str(step);
+                    self.plan.push('\n');
+                }
+                Some(_) => {}
             }
         }
     }
@@ -123,7 +145,7 @@ impl WorkSection {
 
 impl Todo {
     fn read(line: &str) -> Option<Self> {
-        let (mark, text) = line.strip_prefix("- [")?.split_once("] ")?;
+        let (mark, text) = line.strip_prefix('[')?.split_once("] ")?;
         Some(Self { mark: mark.chars().next()?, text: text.to_owned() })
     }
 

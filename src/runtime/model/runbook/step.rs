@@ -174,7 +174,8 @@ fn duration_ms(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit_ms).filter(|duration| *duration > 0)
 }
 
-/// Whether a message of this kind may tell a runbook what to do. Results and states of tasks are read, not done.
+/// Whether a message of this kind may tell a runbook what to do. What the runtime quotes in its ticks is read, not done:
+/// so are results and states of tasks, and the work that a continuation is about.
 pub(super) fn instructs(kind: MessageKind) -> bool {
-    !matches!(kind, MessageKind::TaskResult | MessageKind::TaskStatus)
+    matches!(kind, MessageKind::OperatorPrompt | MessageKind::InternalFollowup | MessageKind::TimerTick)
 }
