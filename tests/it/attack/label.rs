@@ -115,7 +115,7 @@ impl Stage<'_> {
                 _ => self.text("guidance"),
             };
             let hash = Some(Hash::of(said.as_bytes()));
-            GuidanceFile { scope, content: Some(self.world.content(&said)), hash }
+            GuidanceFile { scope, content: Some(self.world.content(&said)), hash, refused: None }
         });
         let start = TurnCommand::Start { policy: policy(), guidance: guidance.to_vec() };
         self.world.tell(start).expect("a turn begins");
