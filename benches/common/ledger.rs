@@ -141,6 +141,7 @@ pub fn message(text: String) -> NewMessage {
         correlation_id: None,
         causation_id: None,
         provided_trust: None,
+        derived_from: None,
         reply_route: None,
     }
 }

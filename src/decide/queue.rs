@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "messages are what the command is mostly for")]
 pub enum QueueCommand {
     Enqueue(NewMessage),
     Drop {

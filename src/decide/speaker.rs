@@ -23,7 +23,7 @@ pub(super) fn of(state: &AgentState, request: &Request) -> Result<Speaker, Rejec
             stranger(&new.origin, new.admission == Admission::WebhookSigned)
         }
         (Cause::External, _) => Speaker::Webhook { source: String::new(), signed: false },
-        (Cause::Agent(agent), _) | (Cause::Control(Actor { peer: ActorPeer::AgentProcess(agent), .. }), _) => {
+        (Cause::Agent(agent) | Cause::Control(Actor { peer: ActorPeer::AgentProcess(agent), .. }), _) => {
             Speaker::Agent { agent: agent.clone() }
         }
         (Cause::Run(_) | Cause::Task(_), _) => Speaker::Agent { agent: state.agent_id.clone() },

@@ -33,8 +33,10 @@ impl<K: Ord + Clone> Rate<K> {
             make_room(&mut full_at, now);
         }
         let entry = full_at.entry(key.clone()).or_insert(now);
-        // A clock that was put back does not make anybody wait longer than for an empty bucket.
-        let full = (*entry).clamp(now, now.saturating_add(BURST_US)).saturating_add(self.interval_us);
+        // A clock that was put back does not make anybody wait longer than for an empty bucket, and what is left to wait
+        // for is kept: it counts from the first reading of that clock.
+        *entry = (*entry).clamp(now, now.saturating_add(BURST_US));
+        let full = entry.saturating_add(self.interval_us);
         let over_us = full.saturating_sub(now.saturating_add(BURST_US));
         if over_us > 0 {
             return Err(over_us.div_ceil(1_000_000));

@@ -251,7 +251,7 @@ mod tests {
     fn a_quotation_is_quoted_at_every_line_whatever_ends_it() {
         let text = "a\nb\r\nc\rd\u{2028}e\u{2029}f\u{85}g\u{b}h\u{c}i\u{1c}j\n";
         let quoted = PromptText::new().own("says:").quote(text);
-        let expected: String = ('a'..='j').map(|line| format!("> {line}\n")).collect();
+        let expected: String = ('a'..='j').flat_map(|line| ['>', ' ', line, '\n']).collect();
         assert_eq!(quoted.as_str(), format!("says:\n{expected}"));
         assert_eq!(PromptText::new().quote("").as_str(), "");
         assert_eq!(PromptText::new().quote("\n\n").as_str(), "> \n> \n");

@@ -133,7 +133,8 @@ async fn what_a_repository_lacks_is_fetched_from_nowhere() {
     daemon.answer("main", &message).await;
     let events = daemon.events("main").await;
     let entries = of_kind(&events, "turn_entry").into_iter();
-    let refused = entries.filter_map(|entry| entry["entry"]["tool_result"]["result"]["refused"]["message"].as_str());
-    assert!(refused.last().is_some_and(|message| message.contains("worktree")), "{events:#?}");
+    let mut refused =
+        entries.filter_map(|entry| entry["entry"]["tool_result"]["result"]["refused"]["message"].as_str());
+    assert!(refused.next_back().is_some_and(|message| message.contains("worktree")), "{events:#?}");
     assert_eq!(run(&home), Vec::<String>::new(), "nothing was run");
 }

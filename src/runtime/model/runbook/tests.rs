@@ -359,9 +359,9 @@ fn a_later_turn_goes_on_where_the_work_item_says() {
     let tick = || {
         Part::User("[msg-9 task_result from task-7, trusted_system, 2026-11-20T09:30:00.125Z]\n> it ended".to_owned())
     };
-    let untrusted = |part: &Part| match part {
-        Part::User(text) => Part::User(text.replace("plan, trusted_operator", "plan, untrusted_external")),
-        other => other.clone(),
+    let untrusted = |part: &Part| {
+        let Part::User(text) = part else { panic!("work is told by the runtime") };
+        Part::User(text.replace("plan, trusted_operator", "plan, untrusted_external"))
     };
     assert_eq!(shown(&[untrusted(&work), tick()]), "Noted.\n\n> it ended", "only an operator's plan is done");
     assert_snapshot!(shown(&[work.clone(), tick()]), @r#"call-1 TaskOutput {"task_id":"task-7","block":false,"max_output_tokens":2000}"#);
