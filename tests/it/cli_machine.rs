@@ -85,7 +85,9 @@ fn a_machine_that_is_fit_is_called_so_and_left_as_it_is() {
     let said = say(&home, &["doctor", "--listen", "127.0.0.1:0"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let names: Vec<&str> = said.out.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(names, ["linux", "clock", "shell", "git", "limits", "home", "disk", "lock", "ledger", "models", "port"]);
+    let looked_at =
+        ["linux", "clock", "shell", "git", "limits", "home", "disk", "lock", "ledger", "models", "port", "webhooks"];
+    assert_eq!(names, looked_at);
     assert!(check(&home, "home").1.ends_with("is not there yet"));
     assert!(!home.path().exists(), "it only looks");
 }

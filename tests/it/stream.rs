@@ -193,7 +193,8 @@ fn read_slowly(daemon: &Daemon, until: u64) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_reader_sees_every_event_while_writers_write_and_others_stall() {
-    let daemon = Home::new().serve();
+    let daemon =
+        Home::new().configured("ingress_per_minute_of_peer = 60000\ningress_per_minute_of_agent = 60000").serve();
     let _stalled = stall(&daemon);
     let clients: Vec<Client> = (0..6).map(|_| daemon.another_client()).collect();
     let mut tails = Vec::new();

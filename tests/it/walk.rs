@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The event that ends the turn; the agent's creation and its workspace are the first.
-const LAST_STEP: u64 = 27;
+const LAST_STEP: u64 = 29;
 const WALKERS: u64 = 4;
 /// Rounds, and the steps that pass only when their model call is answered.
 const CALL_STEPS: [(usize, [u64; 2]); 3] = [(1, [8, 9]), (2, [15, 16]), (3, [22, 23])];

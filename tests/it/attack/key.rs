@@ -12,9 +12,13 @@ const PROMPT: &str = "/control/agents/main/prompt";
 async fn a_strangers_key_keeps_no_childs_notice_from_its_supervisor() {
     let daemon = Home::new().argument("--token").argument(TOKEN).serve();
     let stranger = Ask::new(&daemon);
+    let mut last = String::new();
     for entry in 1..60 {
-        stranger.post_as(&format!("notice main.c1:{entry}"), WEBHOOK, json!({"n": entry})).await.ok();
+        let taken = stranger.post_as(&format!("notice main.c1:{entry}"), WEBHOOK, json!({"n": entry})).await.ok();
+        taken["message_id"].as_str().unwrap().clone_into(&mut last);
     }
+    // A prompt that joined a webhook's turn would be trusted no more than the webhook.
+    daemon.answer("main", &last).await;
     daemon.prompt("main", "spawn: ask\n  wait operator").await;
     daemon.wait_for("main", "agent_spawned").await;
     daemon.wait_for("main.c1", "outbox_delivered").await;
